@@ -82,7 +82,7 @@ def _region_of_distribution(metric: Statistic, null: NullDistribution, alpha: fl
     n, m = null.n_samples, null.n_positives
     best = float(metric.maximum(n, m))
     below = _last_below(null, alpha, best)
-    span = metric.span(n, m, None)
+    span = metric.span(n, m)
     if span > 0.0 and not null._is_listed:
         value, level = _next_multiple(null, below, alpha, best, span, metric.offset(n, m))
     else:

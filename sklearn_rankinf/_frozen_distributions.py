@@ -993,12 +993,12 @@ def plain(value: Any) -> Any:
 
 def _up(t: Floats) -> Floats:
     """Slightly above every value that counts as equal to t."""
-    return t + _SAME * np.abs(t) + np.finfo(float).tiny
+    return t + _SAME * np.abs(t) + np.finfo(float).smallest_subnormal
 
 
 def _down(t: Floats) -> Floats:
     """Slightly below every value that counts as equal to t."""
-    return t - _SAME * np.abs(t) - np.finfo(float).tiny
+    return t - _SAME * np.abs(t) - np.finfo(float).smallest_subnormal
 
 
 def value_of_perfect_ranking(null: NullDistribution) -> Any:

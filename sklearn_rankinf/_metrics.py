@@ -555,9 +555,9 @@ class RocAuc(RankStatistic):
         """Constant added to the sum; it removes the pairs of two positives."""
         return -0.5 * n_positives * (n_positives - 1.0) * _one_pair(n_samples, n_positives)
 
-    def span(self, n_samples: int, n_positives: int, tie_sizes: Integers | None) -> float:
-        """Smallest step of the metric: one pair, or half a pair with ties."""
-        return (1.0 if tie_sizes is None else 0.5) * _one_pair(n_samples, n_positives)
+    def span(self, n_samples: int, n_positives: int) -> float:
+        """Smallest step of the metric without ties: one pair."""
+        return _one_pair(n_samples, n_positives)
 
     def log_mgf(
         self, z: Complexes, n_samples: int, n_positives: int, tie_sizes: Integers | None

@@ -349,9 +349,11 @@ class RankSum(RankStatistic):
 def test_what_misses_leave_of_a_large_sum_is_rounded(monkeypatch, finer):
     # Of 0.8 million, of which two misses take away up to 800, digits are lost.
     n, n_misses = 4000, 2
-    found = bounds.TailBounds(RankSum(), n, n - n_misses, None)
-    misses, everything = found._increments
-    enclosed = enclosed_on_its_lattice(misses, n_misses, 0.1, finer, n_misses * n)
+    found = ComputedDistribution(RankSum(), n, n - n_misses, None)
+    form, misses = found._canonical.form, found._canonical.blocks
+    assert form.by_misses
+    everything = form.constant
+    enclosed = enclosed_on_its_lattice(misses, n_misses, 0.1 / form.scale, finer, n_misses * n)
     monkeypatch.setattr(bounds.TailBounds, "_enclosure", lambda *args: enclosed)
     steps = np.arange(n)
     ways = np.convolve(np.ones(n), np.ones(n))
@@ -362,5 +364,5 @@ def test_what_misses_leave_of_a_large_sum_is_rounded(monkeypatch, finer):
     p_greater = np.cumsum(shares)[taken]
     for values in (everything - 0.1 * taken, 0.1 * (steps.sum() - taken)):
         for sign, p in ((1, p_greater), (-1, p_less)):
-            lower, upper = found.bounds(values, sign)
+            lower, upper = found._tail_bounds.bounds(*form.value(values, sign))
             assert np.all((lower <= p * (1.0 + 1e-12)) & (p <= upper * (1.0 + 1e-12)))

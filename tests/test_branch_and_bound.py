@@ -124,6 +124,6 @@ def test_errors_of_four_positives_cover_the_difference_from_meet_in_the_middle()
     continued = ComputedDistribution(null.statistic, n_samples, n_positives, None)
     t = t[t > continued._mean]
     exact = MeetInTheMiddleTails(increments, n_positives, split).tail(t, 1).log_p
-    found = continued._tails.tail(t, 1)
+    found = continued._tails.tail(*continued._form.value(t, 1))
     assert np.all(np.abs(np.expm1(found.log_p - exact)) <= found.error.total)
     assert np.all(found.error.total < 1e-2)

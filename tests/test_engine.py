@@ -11,8 +11,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special, stats
 
-from sklearn_rankinf._engine.exact import bounds, integer_weights, lattice
+from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.exact import enumeration as chain
+from sklearn_rankinf._engine.exact import integer_weights, lattice
 from sklearn_rankinf._engine.inversion import bands, contour, tilts, transform
 from sklearn_rankinf._engine.inversion import ranking_transform as tilted
 from sklearn_rankinf._metrics import AveragePrecision
@@ -257,7 +258,7 @@ def test_lattice_encloses_the_mean(tie_sizes, n_positives):
 def test_contour_against_bounds(n_samples, n_positives, tie_sizes, sign):
     inverted, mean, scale = contour_inversion(n_samples, n_positives, tie_sizes)
     sizes = None if tie_sizes is None else np.array(tie_sizes)
-    enclosed = bounds.TailBounds(AveragePrecision(), n_samples, n_positives, sizes)
+    enclosed = ComputedDistribution(AveragePrecision(), n_samples, n_positives, sizes)
     s = mean + sign * np.array([0.5, 1.0, 1.7])[: 3 if sign > 0 else 2] * scale
     lower, upper = enclosed.bounds(s, sign)
     assert np.all(upper < 1.05 * lower)

@@ -203,7 +203,7 @@ def test_lower_tail_of_a_long_list_against_the_plain_contour(z):
     assert found.solver[0] == "stratified contour"
     assert np.all(found.error.total < 1e-2)
     # Plain contours, of blocks that are merged less.
-    other = distribution._tails._contour_far_out.tail(x, -1)
+    other = distribution._tails._contour_far_out.tail(*distribution._form.value(x, -1))
     assert np.all(other.error.total < 1e-3)
     assert_agree(found, other)
 
@@ -316,7 +316,7 @@ def test_far_tails_of_distributions_that_are_not_stratified_near_the_body(monkey
     found = distribution.estimates(x, 1)
     assert found.solver[0] == "stratified contour"
     assert distribution.estimates(standardized(problem, [2.0]), 1).solver[0] == "contour"
-    assert_agree(found, distribution._tails._contour.tail(x, 1))
+    assert_agree(found, distribution._tails._contour.tail(*distribution._form.value(x, 1)))
     assert found.error.total[0] < -1e-6 * found.log_p[0]
 
 
@@ -508,7 +508,8 @@ def test_strata_beyond_the_range_of_floats_are_bounded(n_samples, n_positives):
     s = np.array([0.5])
     found = stratified_inversion(problem, merged=True).ascending_tail(s)
     assert found.error.total[0] < 1e-3
-    plain = ComputedDistribution(*problem)._tails._contour_far_out.tail(s, 1)
+    distribution = ComputedDistribution(*problem)
+    plain = distribution._tails._contour_far_out.tail(*distribution._form.value(s, 1))
     assert_agree(found, plain)
 
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from sklearn_rankinf._engine.cache import cached_method
+from sklearn_rankinf._engine.canonical import CanonicalSum, Form, step_of, value_in_a_row
 from sklearn_rankinf._engine.conditioning import (
     ACCEPTED,
     ConditionedTails,
@@ -33,7 +34,7 @@ from sklearn_rankinf._engine.exact.enumeration import (
     smallest_value,
 )
 from sklearn_rankinf._engine.exact.few_positives import FewPositives
-from sklearn_rankinf._engine.exact.integer_weights import nearly_step_of, step_of
+from sklearn_rankinf._engine.exact.integer_weights import nearly_step_of
 from sklearn_rankinf._engine.inversion.contour import is_steep
 from sklearn_rankinf._engine.inversion.ranking_transform import ClosedTransform
 from sklearn_rankinf._engine.listed import ROUNDING, ListedDistribution
@@ -49,12 +50,7 @@ from sklearn_rankinf._statistics.increments import (
     Increments,
     Integers,
 )
-from sklearn_rankinf._statistics.merging import edges_around, grouped_increments, merged_increments
-from sklearn_rankinf._statistics.moments import (
-    adds_most_above,
-    mean_and_variance,
-    mean_and_variance_of_sum,
-)
+from sklearn_rankinf._statistics.moments import adds_most_above, mean_and_variance
 
 Problem = tuple[Statistic, int, int, Integers | None]
 """A statistic, the numbers of items and of hits, and the sizes of blocks of equal scores."""
@@ -69,29 +65,28 @@ class ComputedSettings:
 
     # Error above which a tail is unknown: only an upper bound of it is returned.
     unknown: float = 0.1
-    # Errors above which tails are kept within their guaranteed bounds: of few blocks and where a
-    # block is conditioned on, and of others up to a number of blocks.
-    rough: float = 1e-5
-    very_rough: float = 1e-3
+    # Error above which tails are kept within guaranteed bounds, up to a number of blocks.
+    rough: float = 0.02
     most_blocks_of_rough: int = 1_000
-    # Error above which conditioning on a block is tried, up to a number of blocks.
-    worth_conditioning: float = 1e-2
+    # Error above which conditioning on a block is tried, with a tolerance too, up to a number of
+    # blocks.
+    worth_conditioning: float = 0.1
+    worth_conditioning_roughly: float = 1.0
+    # Hits up to which strata are cheap.
+    quickly_conditioned: int = 64
     most_blocks_of_conditioning: int = 5_000
-    # Error above which a distribution that is conditioned on a block is inverted as a whole, and
-    # the factor by which such an inversion of a row of clusters may be worse than stated.
-    worth_inversion: float = 1e-3
-    rougher: float = 4.0
+    # Error above which a distribution that is conditioned on a block is inverted as a whole.
+    worth_inversion: float = 1e-2
     # Lower tails below this part of the standard deviation come from hypergeometric bounds, up to a
     # number of blocks.
     bottom: float = 1e-9
     most_blocks_at_bottom: int = 1_000_000
     # Ranks behind those of a perfect ranking within which near-maximum enumeration needs no others.
     near_the_last: int = 1000
-    # Misses are counted if the worst ranking has this part of what all items would add as hits.
-    least_of_all: float = 1e-3
-    # Operations that finding the support may take, and ranks of hits that are added up together.
+    # Blocks up to which contours use the step of a lattice: those of more are merged.
+    most_blocks_on_a_lattice: int = 5_000
+    # Operations that finding the support may take.
     work_of_support: float = 1e9
-    ranks_together: int = 1 << 22
     # Binary searches up to which placements of two or three positives are counted for every value,
     # and for all values together else.
     always_counted: float = 20_000
@@ -126,8 +121,10 @@ class ComputedDistribution:
         self._n_samples, self._n_positives = n_samples, n_positives
         self._tie_sizes = tie_sizes
         self._problem = statistic, n_samples, n_positives, tie_sizes
-        # Merged blocks are few, and used several times.
-        self._merged = cache(partial(grouped_increments, *self._problem))
+
+    @cached_property
+    def _canonical(self) -> CanonicalSum:
+        return CanonicalSum.of_problem(*self._problem)
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error.
@@ -172,7 +169,7 @@ class ComputedDistribution:
         found = TailEstimates.of(upper, "hypergeometric bounds", enclosure=width)
         open_ = np.flatnonzero(width > ACCEPTED)
         if open_.size and self._branches is not None:
-            found.put_better(open_, self._branching_tail(*self._as_counted(t[open_], sign)))
+            found.put_better(open_, self._branching_tail(*self._form.value(t[open_], sign)))
         found.error.enclosure[found.error.total > UNKNOWN] = np.inf
         return found
 
@@ -184,13 +181,10 @@ class ComputedDistribution:
         The midpoint of the bounds takes the place of a tail with a larger error.
         """
         error = found.error.total[where]
-        unknown = where[error > UNKNOWN]
-        is_coarse = self._n_blocks <= FEW_BLOCKS or self._conditions_first
-        if not self._tolerance and (is_coarse or self._n_blocks <= SETTINGS.most_blocks_of_rough):
-            limit = SETTINGS.rough if is_coarse else SETTINGS.very_rough
-            rough = where[(error > limit) & (error <= UNKNOWN)]
-            if rough.size:
-                put_within(found, rough, self.bounds(t[rough], sign), "midpoint of bounds")
+        unknown = where[np.isinf(error) if self._tolerance else error > UNKNOWN]
+        rough = where[(error > SETTINGS.rough) & (error <= UNKNOWN)]
+        if not self._tolerance and rough.size and self._n_blocks <= SETTINGS.most_blocks_of_rough:
+            put_within(found, rough, self.bounds(t[rough], sign), "midpoint of bounds")
         if unknown.size:
             log_p = self._log_upper_bound(t[unknown], sign)
             found.put(unknown, TailEstimates.of(log_p, "upper bound", enclosure=np.inf))
@@ -220,18 +214,15 @@ class ComputedDistribution:
         log_p = np.zeros(t.shape)
         beyond = np.flatnonzero(sign * (t - self._mean) > 0.0)
         if beyond.size:
-            counted, side = self._as_counted(t[beyond], sign)
+            counted, side = self._form.value(t[beyond], sign)
             log_p[beyond] = self._tails.log_upper_bound(counted, side)
-        upper = np.maximum(self.bounds(t, sign)[1], np.finfo(float).tiny)
-        log_p = np.minimum(log_p, np.log(upper))
+        if self._tails.merges:
+            upper = np.maximum(self.bounds(t, sign)[1], np.finfo(float).tiny)
+            log_p = np.minimum(log_p, np.log(upper))
         if sign < 0 and self._n_blocks <= SETTINGS.most_blocks_at_bottom:
             log_p = np.minimum(log_p, self._log_bounds_at_the_bottom(t)[0])
         # No value that is reached is rarer than one placement.
         return np.maximum(log_p, -log_binomial(self._n_samples, self._n_positives))
-
-    def _as_counted(self, t: Floats, sign: int) -> tuple[Floats, int]:
-        """The values of what is counted, and the side of the tail: misses are on the other one."""
-        return (self._all_hits - t, -sign) if self._by_misses else (t, sign)
 
     def quantile(self, q: Floats, sign: int) -> Floats:
         """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
@@ -245,12 +236,25 @@ class ComputedDistribution:
         return np.where(is_reached(self, np.full(q.shape, first), q, sign), lowest, found)
 
     @cached_property
-    def _mean_and_std(self) -> tuple[float, float]:
-        mean, variance = mean_and_variance_of_sum(*self._problem)
+    def _counted_mean_and_std(self) -> tuple[float, float]:
+        """Mean and standard deviation of the canonical sum."""
+        form, known = self._form, self._statistic.mean_and_variance(*self._problem[1:])
+        if known is not None:
+            return (known[0] - form.constant) / form.factor, math.sqrt(known[1]) / form.scale
+        mean, variance = mean_and_variance(self._counted, self._n_counted)
         return mean, math.sqrt(variance)
 
-    _mean = property(lambda self: self._mean_and_std[0])
-    _std = property(lambda self: self._mean_and_std[1])
+    @property
+    def _form(self) -> Form:
+        return self._canonical.form
+
+    @property
+    def _mean(self) -> float:
+        return self._form.constant + self._form.factor * self._counted_mean_and_std[0]
+
+    @property
+    def _std(self) -> float:
+        return self._form.scale * self._counted_mean_and_std[1]
 
     @property
     def _ends(self) -> tuple[float, float]:
@@ -314,12 +318,7 @@ class ComputedDistribution:
 
     def _value_at(self, start: int) -> float:
         """Value of an untied ranking with all hits in a row, behind the first `start` ranks."""
-        problem, total = (self._n_samples, self._n_positives), 0.0
-        for first in range(0, self._n_positives, SETTINGS.ranks_together):
-            hits = np.arange(first, min(first + SETTINGS.ranks_together, self._n_positives))
-            ranks = self._statistic.tied(start + hits, 1, *problem)
-            total += float(np.sum(ranks.cross * hits + ranks.linear + ranks.square))
-        return total
+        return value_in_a_row(self._statistic, self._n_samples, self._n_positives, start)
 
     def _far_tail(self, t: Floats, sign: int, log_negligible: float = -math.inf) -> TailEstimates:
         """Tails of values on the tail's side of the mean, unless they are negligible."""
@@ -327,10 +326,17 @@ class ComputedDistribution:
         below = (t < self._best * (1.0 - SETTINGS.equal_to_best)) | math.isnan(log_best)
         inner = np.flatnonzero(below | (sign < 0))
         # Values far from the mean of the hits are far from that of the misses, on the other side.
-        counted, side = self._as_counted(t[inner], sign)
+        counted, side = self._form.value(t[inner], sign)
         found = TailEstimates.unknown(counted.shape)
         if inner.size:
-            solve_in_turn(self._sequence(log_negligible), counted, side, found, log_negligible)
+            solve_in_turn(
+                self._sequence(log_negligible),
+                counted,
+                side,
+                found,
+                log_negligible,
+                self._tolerance,
+            )
         if inner.size < t.size:
             at_best, some = np.full(t.shape, log_best), found
             found = TailEstimates.of(at_best, "closed form", rounding=SETTINGS.rounding)
@@ -344,24 +350,21 @@ class ComputedDistribution:
     def _sequence(self, log_negligible: float) -> list[Solver]:
         """Lists and contours, branch and bound, and conditioning, in the order of their turns.
 
-        Where a block is to be conditioned on lists and contours (`Tails`) come last.
+        Where a block is to be conditioned on lists and contours (`Tails`) come last, but where
+        their bounds meet a tolerance, or many hits, sooner.
         """
-        conditions, branches = self._conditions_first, self._branches
+        is_quick = not self._tolerance and self._n_counted <= SETTINGS.quickly_conditioned
+        conditions, branches = self._conditions_first and is_quick, self._branches
 
         def inverted(t: Floats, sign: int) -> TailEstimates:
-            found = self._tails.tail(t, sign, log_negligible)
-            if conditions:
-                # What is cut off of a rough contour of clusters has been more than its error.
-                error = found.error.total
-                rough = (error > ACCEPTED) & np.isfinite(error)
-                found.error.truncation[rough] += (SETTINGS.rougher - 1.0) * error[rough]
-            return found
+            return self._tails.tail(t, sign, log_negligible)
 
         def solver(name: str, solve: _FarTail, above: float) -> Solver:
             above = max(above, self._tolerance)
             return Solver(name, lambda t, sign, known: solve(t, sign), above, of_log=0.0)
 
         first, later = SETTINGS.worth_inversion if conditions else 0.0, SETTINGS.worth_conditioning
+        later = SETTINGS.worth_conditioning_roughly if self._tolerance else later
         inversion = solver("lists and contours", inverted, first)
         if self._n_blocks > SETTINGS.most_blocks_of_conditioning:
             return [inversion]
@@ -399,16 +402,26 @@ class ComputedDistribution:
     def _conditioned(self) -> ConditionedTails:
         return ConditionedTails(self._counted, self._n_counted, _inversion)
 
-    @cached_property
+    @property
     def _counted(self) -> Increments:
-        """The increments of the hits, or of the misses if these are counted, block by block."""
-        return self._grouped_misses(None, math.inf) if self._by_misses else self._grouped(None, 0.0)
+        """The canonical increments, block by block."""
+        return self._canonical.blocks
+
+    @cached_property
+    def _step(self) -> float:
+        """Step of the canonical sum where contours use it; 0 if there is none."""
+        if self._transform is not None:
+            return self._statistic.span(self._n_samples, self._n_positives) / self._form.scale
+        # The lists of many ranks are merged, and values on a lattice have no stratified contours.
+        if self._n_blocks > SETTINGS.most_blocks_on_a_lattice:
+            return 0.0
+        is_steep_ = is_steep(self._counted, self._counted_mean_and_std[1])
+        return 0.0 if is_steep_ else step_of(self._counted)
 
     @cached_property
     def _conditions_first(self) -> bool:
         """Whether tails are conditioned on a block first: few outcomes decide, or weights step."""
-        span = self._statistic.span(*self._problem[1:])
-        if self._n_blocks > SETTINGS.most_blocks_of_conditioning or span > 0.0:
+        if self._n_blocks > SETTINGS.most_blocks_of_conditioning or self._step > 0.0:
             return False
         counted, m = self._counted, self._n_counted
         has_step = self._n_blocks > FEW_BLOCKS and nearly_step_of(counted) > 0.0
@@ -418,26 +431,11 @@ class ComputedDistribution:
 
     @property
     def _n_counted(self) -> int:
-        return self._n_samples - self._n_positives if self._by_misses else self._n_positives
+        return self._canonical.n_counted
 
     @property
     def _n_blocks(self) -> int:
-        return self._n_samples if self._tie_sizes is None else int(self._tie_sizes.size)
-
-    @cached_property
-    def _by_misses(self) -> bool:
-        """Whether misses are fewer than hits: then they are what is counted.
-
-        Unless hits at the bottom add so little that it would be lost beside what all hits add.
-        """
-        if 2 * self._n_positives <= self._n_samples:
-            return False
-        return self._attained[0] > SETTINGS.least_of_all * self._all_hits
-
-    @cached_property
-    def _all_hits(self) -> float:
-        """What the value would be if every item were a hit."""
-        return self._grouped(0.05, math.inf).of_misses()[1]
+        return self._canonical.n_blocks
 
     @cached_property
     def _log_probability_of_best(self) -> float:
@@ -450,31 +448,33 @@ class ComputedDistribution:
 
     @cached_property
     def _tails(self) -> Tails:
-        n, m = self._n_samples, self._n_positives
-        lowest = self._attained[0] * (1.0 - 1e-9) if self._tie_sizes is None else 0.0
-        grouped, within = self._grouped, (lowest, self._best)
-        if self._by_misses:
-            grouped, m = self._grouped_misses, n - m
-            within = self._all_hits - within[1], self._all_hits
-        bounds = self._bounds_of_what_is_counted
-        span = self._statistic.span(*self._problem[1:])
-        options = self._tolerance, span, self._transform, self._at_the_top
-        numbers = n, self._n_blocks, m, self._n_positives
-        mean = self._all_hits - self._mean if self._by_misses else self._mean
-        return Tails(grouped, *numbers, mean, self._std, within, bounds, *options)
+        options = self._tolerance, self._step, self._transform, self._at_the_top
+        bounds, last = self._tail_bounds.bounds, self._n_positives
+        numbers = *self._counted_mean_and_std, self._within, bounds, last
+        clustered = self._conditions_first
+        return tails_of(self._canonical, *numbers, *options, is_clustered=clustered)
+
+    @cached_property
+    def _within(self) -> tuple[float, float]:
+        """Canonical values that the support does not exceed."""
+        form, low = self._form, self._attained[0] * (1.0 - 1e-9) if self._tie_sizes is None else 0.0
+        within = (np.array([low, self._best]) - form.constant) / form.factor
+        rounding = SETTINGS.rounding * abs(form.constant / form.factor)
+        return max(float(within.min()) - rounding, 0.0), float(within.max()) + rounding
 
     def _at_the_top(self, t: float) -> Increments | None:
         """A list without ties whose ranks are as one from where a hit leaves no value of t.
 
         None if that is far beyond the last hit of a perfect ranking or beyond the list, or misses
-        are counted.
+        are counted. The value and the increments are canonical.
         """
         n, m, values = self._n_samples, self._n_positives, self._values_by_last_hit
+        t = self._form.constant + self._form.factor * t
         if not values.size or values[-1] >= t * (1.0 - 1e-12):
             return None
         n_apart = m + int(np.count_nonzero(values >= t * (1.0 - 1e-12)))
         sizes = np.concatenate([np.ones(n_apart, dtype=np.int64), [n - n_apart]])
-        return increments_of(self._statistic, n, m, sizes)
+        return self._form.increments(increments_of(self._statistic, n, m, sizes))
 
     @cached_property
     def _values_by_last_hit(self) -> Floats:
@@ -484,7 +484,7 @@ class ComputedDistribution:
         """
         n, m = self._n_samples, self._n_positives
         farthest = min(n, m + SETTINGS.near_the_last)
-        if self._tie_sizes is not None or self._by_misses or farthest == n:
+        if self._tie_sizes is not None or self._form.by_misses or farthest == n:
             return np.empty(0)
         hits, ranks = np.arange(m - 1), np.arange(m - 1, farthest)
         top, last = (self._statistic.tied(at, 1, n, m) for at in (hits, ranks))
@@ -493,92 +493,70 @@ class ComputedDistribution:
 
     @property
     def _transform(self) -> ClosedTransform | None:
-        """The transform in closed form, where there is one of what is counted."""
-        problem = self._problem[1:]
-        if self._by_misses or self._statistic.log_mgf(np.ones(1, complex), *problem) is None:
+        """The transform of the canonical sum in closed form, where there is one of the hits."""
+        problem, form = self._problem[1:], self._form
+        if form.by_misses or self._statistic.log_mgf(np.ones(1, complex), *problem) is None:
             return None
 
         def log_mgf(z: Complexes) -> Complexes:
-            values = self._statistic.log_mgf(z, *problem)
+            values = self._statistic.log_mgf(z / form.factor, *problem)
             assert values is not None
-            return values
+            return values - z * (form.constant / form.factor)
 
-        first = self._statistic.tied(0, 1, *problem[:2])
-        return ClosedTransform(log_mgf, *problem[:2], float(first.of_one_hit))
+        first = form.increments(self._statistic.tied([0], 1, *problem[:2]))
+        return ClosedTransform(log_mgf, *problem[:2], float(first.of_one_hit[0]))
 
     def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
-        lower, upper = self._tail_bounds.bounds(t, sign)
+        lower, upper = self._tail_bounds.bounds(*self._form.value(t, sign))
         near, far = self._ends[::sign]
         certain, impossible = sign * t <= sign * near, sign * t > sign * far
         return np.where(certain, 1.0, lower), np.where(impossible, 0.0, upper)
 
     @cached_property
     def _tail_bounds(self) -> TailBounds:
-        return TailBounds(*self._problem)
-
-    def _bounds_of_what_is_counted(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        if self._by_misses:
-            return self._tail_bounds.bounds(self._all_hits - t, -sign)
-        return self._tail_bounds.bounds(t, sign)
-
-    def _grouped_misses(
-        self, ratio: float | None, resolution: float, around: int | None = None
-    ) -> Increments:
-        return self._grouped(ratio, resolution, around).of_misses()[0]
-
-    def _grouped(
-        self, ratio: float | None, resolution: float, around: int | None = None
-    ) -> Increments:
-        """Increments, merged up to a ratio and a resolution, and less around a rank."""
-        return self._blocks if ratio is None else self._merged(ratio, resolution, around)
+        return TailBounds(self._canonical, self._within[1])
 
     @property
     def _blocks(self) -> Increments:
-        return increments_of(*self._problem)
+        return self._canonical.blocks_of_hits
+
+
+def tails_of(
+    canonical: CanonicalSum,
+    mean: float,
+    std: float,
+    within: tuple[float, float],
+    bounds: Callable[[Floats, int], tuple[Floats, Floats]],
+    last: int,
+    *options: Any,
+    **more: Any,
+) -> Tails:
+    """Lists and contours for a canonical sum."""
+    numbers = canonical.n_samples, canonical.n_blocks, canonical.n_counted, last
+    return Tails(canonical.merged, *numbers, mean, std, within, bounds, *options, **more)
 
 
 def _inversion(increments: Increments, n_positives: int) -> _FarTail:
     """Tails of a statistic that is given by its increments, on either side of the mean."""
-    n, m = increments.n_samples, n_positives
-    if 2 * m > n:
-        misses, constant = increments.of_misses()
-        tail = _inversion(misses, n - m)
-        return lambda t, sign: tail(constant - t, -sign)
-    if increments.is_linear:
-        # What all positives add alike says nothing about how coarse the sum is.
-        side = 1 if adds_most_above(increments, m) else -1
-        weights = side * increments.linear
-        constant = m * float(weights.min())
-        zero = np.zeros(weights.size)
-        raised = Increments(increments.sizes, zero, weights - weights.min(), zero)
-        tail = _inverted(raised, m)
-        return lambda t, sign: tail(side * t - constant, side * sign)
-    return _inverted(increments, m)
-
-
-def _inverted(increments: Increments, n_positives: int) -> _FarTail:
-    """The same for no more positives than other items, with the largest increments on top."""
-    n, m = increments.n_samples, n_positives
-
-    def merged(ratio: float | None, resolution: float, around: int | None = None) -> Increments:
-        if ratio is None:
-            return increments
-        return merged_increments(increments, ratio, resolution, edges_around(around, n, ratio))
+    canonical = CanonicalSum.of_increments(increments, n_positives)
+    blocks, m = canonical.blocks, canonical.n_counted
 
     def nothing(t: Floats, sign: int) -> tuple[Floats, Floats]:
         return np.zeros(t.shape), np.ones(t.shape)
 
-    mean, variance = mean_and_variance(increments, m)
-    only_adds = min(increments.of_one_hit.min(), increments.cross.min()) >= 0.0
-    within = 0.0 if only_adds else -math.inf, math.inf
-    n_blocks = increments.sizes.size
+    mean, variance = mean_and_variance(blocks, m)
     std = math.sqrt(variance)
+    only_adds = min(blocks.of_one_hit.min(), blocks.cross.min()) >= 0.0
+    within = 0.0 if only_adds else -math.inf, math.inf
     # Values on a lattice have no stratified contours.
-    span = 0.0 if is_steep(increments, std) else step_of(increments)
-    numbers = n, n_blocks, m, m, mean, std
-    tails = Tails(merged, *numbers, within, nothing, ACCEPTED, span, insists=False)
-    return lambda t, sign: about_the_mean(tails.tail, t, sign, mean)
+    step = 0.0 if is_steep(blocks, std) else step_of(blocks)
+    tails = tails_of(canonical, mean, std, within, nothing, m, ACCEPTED, step, insists=False)
+
+    def tail(t: Floats, sign: int) -> TailEstimates:
+        return about_the_mean(tails.tail, *canonical.form.value(t, sign), mean)
+
+    return tail
 
 
 class MeetInTheMiddle(ComputedDistribution):
@@ -596,8 +574,11 @@ class MeetInTheMiddle(ComputedDistribution):
 
     def estimates(self, t: Floats, sign: int) -> TailEstimates:
         """Tails with the parts of the errors, and the solvers that answered."""
-        is_whole = t.size > self._n_values_worth_listing
-        return (self._whole.estimates if is_whole else self._halves.tail)(t, sign)
+        if t.size <= self._n_values_worth_listing:
+            return self._halves.tail(t, sign)
+        # The same whole numbers of placements.
+        log_p = self._whole.estimates(t, sign).log_p
+        return TailEstimates.of(log_p, "meet in the middle", rounding=self._halves.rounding)
 
     def quantile(self, q: Floats, sign: int) -> Floats:
         """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""

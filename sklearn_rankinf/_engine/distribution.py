@@ -11,17 +11,19 @@ import math
 
 import numpy as np
 
+from sklearn_rankinf._engine.canonical import with_equal_blocks_merged
 from sklearn_rankinf._engine.computed import (
     ComputedDistribution,
     CountedDistribution,
     MeetInTheMiddle,
     Problem,
 )
-from sklearn_rankinf._engine.exact.enumeration import atoms, best_split, n_outcomes
+from sklearn_rankinf._engine.exact.enumeration import LOG_WHOLE, atoms, best_split, n_outcomes
 from sklearn_rankinf._engine.exact.few_positives import FewPositives
 from sklearn_rankinf._engine.exact.integer_weights import counted_atoms
+from sklearn_rankinf._engine.exact.one_hit import OneHit
 from sklearn_rankinf._engine.listed import AffineDistribution, Distribution, ListedDistribution
-from sklearn_rankinf._statistics.additive import Statistic, increments_of
+from sklearn_rankinf._statistics.additive import Statistic, horizon_of, increments_of
 from sklearn_rankinf._statistics.hypergeometric import log_binomial
 from sklearn_rankinf._statistics.increments import FEW_BLOCKS, Integers
 from sklearn_rankinf._statistics.merging import grouped_increments
@@ -31,6 +33,8 @@ from sklearn_rankinf._statistics.moments import mean_and_variance_of_sum
 MAX_ATOMS = 5e6
 # Outcomes up to which meeting in the middle is not tried.
 _FEW_OUTCOMES = 5_000
+# Outcomes above which they are not listed for a few values, whatever the number of blocks.
+_LONG_LIST = 300_000
 # Partial outcomes in both lists that meet in the middle, and with a tolerance.
 _MAX_HALVES = 2e6
 _SHORT_HALVES = 2e5
@@ -87,9 +91,7 @@ def exact_distribution(
     return AffineDistribution(distribution, offset) if offset else distribution
 
 
-def _distribution_of_sum(
-    problem: Problem, tolerance: float
-) -> ListedDistribution | ComputedDistribution:
+def _distribution_of_sum(problem: Problem, tolerance: float) -> Distribution:
     """The distribution of the sum of the increments, of both hits and misses."""
     statistic, n_samples, n_positives, tie_sizes = problem
     n_fewer = min(n_positives, n_samples - n_positives)
@@ -103,6 +105,8 @@ def _distribution_of_sum(
             f"The null distribution of {n_positives} positives among {n_samples} items{blocks} "
             "takes too long to compute: pass method='normal' or 'permutation'."
         )
+    if n_fewer == 1:
+        return _distribution_of_one(problem)
     few_ranks = min(n_samples, statistic.horizon or n_samples) <= MAX_ATOMS
     few_placements = log_binomial(n_samples, n_positives) <= math.log(MAX_ATOMS) + 1e-9
     counts = None if few_placements else _few_positives(problem)
@@ -114,16 +118,19 @@ def _distribution_of_sum(
     may_be_listed |= n_samples <= _MAX_BLOCKS_OF_HALVES
     if tie_sizes is None and not (few_ranks and may_be_listed):
         return ComputedDistribution(*problem, tolerance)
-    increments = increments_of(*problem)
+    increments = with_equal_blocks_merged(increments_of(*problem))
     outcomes = n_outcomes(increments.sizes, n_positives)
     few_blocks = increments.sizes.size <= FEW_BLOCKS
-    are_many = MAX_ATOMS < outcomes and increments.sizes.size <= _MAX_BLOCKS_OF_HALVES
+    are_many = outcomes > _LONG_LIST and increments.sizes.size <= _MAX_BLOCKS_OF_HALVES
     most = _SHORT_HALVES if tolerance and outcomes > MAX_ATOMS else _MAX_HALVES
     # Lists of this length together meet in no more outcomes than half of it, squared.
     if (few_blocks or are_many) and outcomes <= (0.5 * most) ** 2:
         split, length = best_split(increments.sizes, n_positives)
         if outcomes > max(_FEW_OUTCOMES, 2.0 * length) and length <= most:
-            worth = outcomes / length if outcomes <= MAX_ATOMS else math.inf
+            # Whole numbers of placements that floats hold are added up without rounding, so that
+            # either way gives the same answers.
+            is_exact = log_binomial(n_samples, n_positives) < LOG_WHOLE
+            worth = outcomes / length if outcomes <= MAX_ATOMS and is_exact else math.inf
             return MeetInTheMiddle(problem, split, worth)
     if outcomes <= MAX_ATOMS:
         listed = atoms(increments, n_positives, limit=2.0 * MAX_ATOMS)
@@ -135,6 +142,23 @@ def _distribution_of_sum(
         if counted is not None:
             return ListedDistribution(counted.values, counted.log_counts, "integer weights")
     return ComputedDistribution(*problem, tolerance)
+
+
+def _distribution_of_one(problem: Problem) -> Distribution:
+    """The distribution of a sum over a single hit, or a single miss."""
+    statistic, n_samples, m, tie_sizes = problem
+    n_ranks = horizon_of(statistic, n_samples) if tie_sizes is None else tie_sizes.size
+    if m == 1 and n_ranks > MAX_ATOMS and tie_sizes is None:
+        return OneHit(statistic, n_samples)
+    increments = increments_of(*problem)
+    if m == 1:
+        values = increments.of_one_hit
+    else:
+        misses, everything = increments.of_misses()
+        values = everything - misses.of_one_hit
+    order = np.argsort(values, kind="stable")
+    values = np.clip(values[order], 0.0, statistic.best(n_samples, m))
+    return ListedDistribution(values, np.log(increments.sizes[order]))
 
 
 def _few_positives(problem: Problem) -> FewPositives | None:

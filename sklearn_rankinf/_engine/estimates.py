@@ -6,6 +6,7 @@ of different solvers can be compared, and the best one kept ("The stated error" 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,18 @@ from sklearn_rankinf._statistics.increments import Floats
 
 # Tolerance from which contours are shorter, with fewer first nodes and blocks merged further.
 ROUGH_TOLERANCE = 5e-3
+
+# Natural logarithm of the tail at which the accepted error is twice the tolerance: a search
+# compares logarithms, of which an error of the tail is a smaller part the smaller the tail.
+_LOG_TWICE = -10.0 * math.log(10.0)
+
+
+def accepted_error(tolerance: float, log_p: Floats) -> Floats:
+    """Relative error of tails that is accepted with a tolerance, which grows with the logarithm."""
+    if tolerance == 0.0:
+        return np.zeros(log_p.shape)
+    return np.asarray(tolerance + tolerance / _LOG_TWICE * np.minimum(log_p, 0.0))
+
 
 SOLVERS = (
     "closed form",
@@ -30,6 +43,7 @@ SOLVERS = (
     "stratified contour",
     "conditioning on a block",
     "branch and bound",
+    "band-limited bounds",
     "midpoint of bounds",
     "hypergeometric bounds",
     "lattice",

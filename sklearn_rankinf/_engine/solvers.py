@@ -17,10 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.cache import cached_method
-from sklearn_rankinf._engine.estimates import ROUGH_TOLERANCE, TailEstimates
+from sklearn_rankinf._engine.estimates import ROUGH_TOLERANCE, TailEstimates, accepted_error
 from sklearn_rankinf._engine.exact.bounds import bounding_increments, middle
 from sklearn_rankinf._engine.exact.integer_weights import near_periods, nearly_step_of
 from sklearn_rankinf._engine.exact.near_maximum import FEW, ROUNDING, NearMaximum
+from sklearn_rankinf._engine.inversion.band_limited import SETTINGS as BANDS
+from sklearn_rankinf._engine.inversion.band_limited import BandLimitedTails
 from sklearn_rankinf._engine.inversion.bands import tilted_bands, windows
 from sklearn_rankinf._engine.inversion.contour import ContourInversion, is_steep
 from sklearn_rankinf._engine.inversion.ranking_transform import (
@@ -64,11 +66,17 @@ class Solver:
 
 
 def solve_in_turn(
-    solvers: Sequence[Solver], t: Floats, sign: int, found: TailEstimates, log_negligible: float
+    solvers: Sequence[Solver],
+    t: Floats,
+    sign: int,
+    found: TailEstimates,
+    log_negligible: float,
+    tolerance: float = 0.0,
 ) -> None:
     """Let each solver improve, in place, the tails whose errors are too large.
 
-    Errors of the probability below ``exp(log_negligible)`` are accepted from every solver.
+    Errors of the probability below ``exp(log_negligible)`` are accepted from every solver, and
+    those that a tolerance allows.
     """
     has_changed = True
     for solver in solvers:
@@ -81,6 +89,7 @@ def solve_in_turn(
         if np.isscalar(above) and largest <= above:
             continue
         above = np.maximum(np.maximum(above, -solver.of_log * known), accepted)
+        above = np.maximum(above, accepted_error(tolerance, known))
         open_ = np.flatnonzero(error > above)
         if open_.size:
             some = found if open_.size == t.size else found.at(open_)
@@ -101,6 +110,10 @@ class SolverSettings:
     accurate_far: float = 1.5e-5
     # Error above which bounds and longer contours, which take seconds, are tried.
     tolerable: float = 1e-2
+    # The same for rows of clusters, and where the bounds of a finite band are known.
+    unclear: float = 0.1
+    wide: float = 1.0
+    log_near: float = -5.0
     # Log of a tail below which a longer contour is tried, and one with blocks merged less.
     log_longer: float = -12.0
     log_less_merging: float = -30.0
@@ -114,8 +127,6 @@ class SolverSettings:
     surely: float = 0.8
     # Positives without which a contour does not resolve the upper tail.
     least_positives: int = 4
-    # Error by which the transform of very few blocks may return beyond any node.
-    error_of_very_few_blocks: float = 5e-3
     # Blocks above which neighbouring ones are merged: for contours, and for stratified contours.
     merge_above: int = 5_000
     merge_stratified_above: int = 2_500
@@ -180,6 +191,8 @@ class Tails:
         more, has a hit behind them; else None.
     insists : bool, default=True
         Whether contours that are far too long are followed where nothing else answers.
+    is_clustered : bool, default=False
+        Whether the distribution is a row of clusters, which contours resolve wrongly.
     """
 
     def __init__(
@@ -198,13 +211,14 @@ class Tails:
         transform: Transform | None = None,
         first_ranks: Callable[[float], Increments | None] = lambda t: None,
         insists: bool = True,
+        is_clustered: bool = False,
     ) -> None:
         self._increments = increments
         self._n_samples, self._n_blocks, self._last = n_samples, n_blocks, last
         self._n_positives, self._mean, self._std = n_positives, mean, std
         self._support_within, self._bounds = support_within, bounds
         self._tolerance, self._span, self._transform = tolerance, span, transform
-        self._insists = insists
+        self._insists, self._is_clustered = insists, is_clustered
         self._log_placements = log_binomial(n_samples, n_positives)
         n_ranks = n_blocks if n_blocks == n_samples else None
         self._near_maximum = NearMaximum(
@@ -225,7 +239,7 @@ class Tails:
             bound = self._cheap_bound(t, sign, log_negligible)
             below = np.flatnonzero(bound < log_negligible)
             found.put(below, TailEstimates.of(bound[below], "upper bound", enclosure=1.0))
-        solve_in_turn(self.sequence(sign), t, sign, found, log_negligible)
+        solve_in_turn(self.sequence(sign), t, sign, found, log_negligible, self._tolerance)
         return found
 
     @cached_method
@@ -235,13 +249,21 @@ class Tails:
         stratified, ascends = self._is_stratified, upper and self._ascends
         few_hits = upper and self._n_positives < s.least_positives
         first = max(s.accurate, self._tolerance)
-        if self._merged and upper:
+        if self.merges and upper:
             first = max(first, s.accurate_merged)
         good = max(first, s.accurate_stratified) if stratified else first
+        rough, band = max(good, s.tolerable), "band-limited bounds"
+        worth_band = s.wide if self.merges else rough
+        last = s.tolerable if self.merges else partial(self._error_worth_seconds, good)
+        early = self._is_certified and self._tolerance >= ROUGH_TOLERANCE
+        above = s.tolerable if few_hits else good
+        if self._is_clustered and not early:
+            above = s.unclear
         near_maximum, by_strata = "near-maximum enumeration", "stratified contour"
         near_body = upper and stratified and not self._merges_strata
-        far_above = ascends and self._merged and not stratified
+        far_above = ascends and self.merges and not stratified
         declared: list[tuple[bool, Solver]] = [
+            (early, Solver(band, self._band_limited, good)),
             (upper and (stratified or far_above), Solver(near_maximum, self._listed_first, first)),
             (stratified, Solver(by_strata, self._stratified, first)),
             (near_body, Solver("contour", self._contour_tail, self._near_error)),
@@ -249,11 +271,16 @@ class Tails:
             (stratified and ascends, Solver(by_strata, self._ascending, self._far_error)),
             (stratified, Solver(near_maximum, self._few_listed, ROUNDING, of_log=0.0)),
             (far_above, Solver(by_strata, self._ascending, first)),
-            (True, Solver(near_maximum, self._listed, good)),
+            (True, Solver(near_maximum, self._listed, max(good, s.tolerable) if early else good)),
             (few_hits, Solver("midpoint of bounds", self._enclosed, good)),
-            (True, Solver("contour", self._contour_tail, s.tolerable if few_hits else good)),
-            (True, Solver("midpoint of bounds", self._enclosed, max(good, s.tolerable))),
-            (True, Solver("longer contour", self._longer_contour, s.tolerable)),
+            (self._is_certified and not early, Solver(band, self._band_limited, good)),
+            (True, Solver("contour", self._contour_tail, above)),
+            (not self._is_certified, Solver(band, self._band_limited, worth_band)),
+            (True, Solver("midpoint of bounds", self._enclosed, last)),
+            (
+                self.merges and not self._tolerance,
+                Solver("longer contour", self._longer_contour, last),
+            ),
             (True, Solver("upper bound", self._bound, np.finfo(float).max)),
         ]
         return [solver for applies, solver in declared if applies]
@@ -356,7 +383,7 @@ class Tails:
         # Returns of the transform are looked for on plain contours alone.
         if not enough or self._returns:
             return False
-        if self._merged:
+        if self.merges:
             # A plain contour of many merged blocks takes longer.
             return largest_increment(coarse) > SETTINGS.least_increment_merged * self._std
         return is_steep(coarse, self._std)
@@ -381,16 +408,18 @@ class Tails:
 
     def _contour_tail(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
         """Contours; far above the mean, where merging errs more, with blocks merged less."""
-        if not (self._merged and sign > 0):
-            return self._with_returns(self._contour.tail(t, sign))
-        found = TailEstimates.unknown(t.shape)
-        far = np.flatnonzero(self._contour.log_bound(t, sign) < SETTINGS.log_less_merging)
+        if not (self.merges and sign > 0):
+            found = self._contour.tail(t, sign)
+            if self._is_certified:
+                self._refute(found, t, sign)
+            return found
+        found = self._contour.tail(t, sign)
+        enough = max(SETTINGS.accurate_merged, self._tolerance)
+        far = np.flatnonzero(found.error.total > enough)
+        far = far[self._contour.log_bound(t[far], sign) < SETTINGS.log_less_merging]
         if far.size:
-            found.put(far, self._contour_far_out.tail(t[far], sign))
-        left = np.flatnonzero(np.isinf(found.error.total))
-        if left.size:
-            found.put(left, self._contour.tail(t[left], sign))
-        return self._with_returns(found)
+            found.put_better(far, self._contour_far_out.tail(t[far], sign))
+        return found
 
     def _longer_contour(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
         """A longer contour, of blocks that are not merged."""
@@ -400,15 +429,55 @@ class Tails:
             if far.size:
                 found.put(far, self._contour_far_out.tail(t[far], sign, insist=True))
                 found.solver[far] = "longer contour"
-        return self._with_returns(found)
-
-    def _with_returns(self, found: TailEstimates) -> TailEstimates:
-        """The transform of very few blocks may return beyond any node, by as much as an atom."""
-        if self._n_blocks <= VERY_FEW_BLOCKS:
-            found.error.atoms[:] += SETTINGS.error_of_very_few_blocks
+            self._refute(found, t, sign)
         return found
 
+    def _refute(self, found: TailEstimates, t: Floats, sign: int) -> None:
+        """Take back, in place, tails outside of their guaranteed bounds."""
+        lower, upper = self.log_bounds(t, sign)
+        error = np.minimum(found.error.total, 1.0)
+        wrong = (found.log_p + error < lower) | (found.log_p - error > upper)
+        found.put(np.flatnonzero(wrong), TailEstimates.unknown((int(wrong.sum()),)))
+
     # Bounds
+
+    def _error_worth_seconds(self, good: float, log_p: Floats) -> Floats:
+        """Accepted error of a finite band: others take long, but near the body of the distribution.
+
+        There a lattice is quick, and accurate.
+        """
+        near = log_p > SETTINGS.log_near if self._tolerance else np.zeros(log_p.shape, bool)
+        return np.where(near, good, SETTINGS.wide)
+
+    def _band_limited(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+        """Tails between the bounds of a finite band."""
+        return self._band_limited_tails.tail(t, sign)
+
+    def log_bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Logs of guaranteed bounds of a finite band; -inf and 0 where blocks are merged."""
+        if self.merges:
+            return np.full(t.shape, -np.inf), np.zeros(t.shape)
+        return self._band_limited_tails.log_bounds(t, sign)
+
+    @property
+    def _is_certified(self) -> bool:
+        """Whether contours have to lie within guaranteed bounds: few blocks return anywhere."""
+        return self._n_blocks <= FEW_BLOCKS or (self._is_clustered and not self.merges)
+
+    @cached_property
+    def _band_limited_tails(self) -> BandLimitedTails:
+        transform = self._transform
+        if transform is None:
+            ratio, coarse = self._ratios if self.merges else (None, math.inf)
+            blocks = more = self._increments(None, math.inf)
+            if self.merges:
+                blocks, more = (self._merged_blocks(each, coarse)[0] for each in (ratio, coarse))
+            largest = self._largest_block if self.merges else None
+            transform = RankingTransform(
+                blocks, more, self._n_positives, self.merges, largest, BANDS.negligible
+            )
+        numbers = self._n_samples, self._std, self._support_within, self._tolerance
+        return BandLimitedTails(transform, *numbers)
 
     def _enclosed(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
         """The middle between guaranteed bounds; the error is half their distance."""
@@ -431,7 +500,7 @@ class Tails:
         ratio = 0.0 if self._n_blocks <= SETTINGS.unmerged_up_to else SETTINGS.ratio_far
         bounding = bounding_increments(self._increments(None, math.inf), ratio)
         blocks = bounding[1 if sign > 0 else 0]
-        tilts, log_p = self._contour.tilts(t, sign), np.zeros(t.shape)
+        tilts, log_p = self._contour.tilts(t, sign), self.log_bounds(t, sign)[1]
         for tilt in np.unique(tilts[np.isfinite(tilts)]).tolist():
             same = tilts == tilt
             log_mgf = tilted_bands(blocks, self._n_positives, tilt)[1]
@@ -440,7 +509,7 @@ class Tails:
                 alone, m = np.array([tilt]), self._n_positives
                 log_mgf = float(log_transform(blocks, m, alone, *windows(blocks, m, alone))[0].real)
             if math.isfinite(log_mgf):
-                log_p[same] = np.minimum(log_mgf - tilt * t[same], 0.0)
+                log_p[same] = np.minimum(log_mgf - tilt * t[same], log_p[same])
         return log_p
 
     def _cheap_bound(self, t: Floats, sign: int, enough: float) -> Floats:
@@ -460,7 +529,7 @@ class Tails:
     # Blocks of ranks, and the contours that use them
 
     @property
-    def _merged(self) -> bool:
+    def merges(self) -> bool:
         """Whether far blocks are merged in contours."""
         return self._n_blocks > SETTINGS.merge_above and self._transform is None
 
@@ -506,7 +575,7 @@ class Tails:
 
     @cached_property
     def _contour(self) -> ContourInversion:
-        if self._merged:
+        if self.merges:
             return self._contour_inversion(*self._ratios)
         return self._contour_inversion(None, SETTINGS.coarser * SETTINGS.ratio)
 
@@ -540,7 +609,7 @@ class Tails:
 
         Of values that are only nearly on one the first periods are among them.
         """
-        if self._merged or self._transform is not None:
+        if self.merges or self._transform is not None:
             return np.empty(0)
         increments = self._increments(None, math.inf)
         step = nearly_step_of(increments)

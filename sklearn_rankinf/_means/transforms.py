@@ -52,6 +52,7 @@ class MeanTransform:
     ) -> None:
         self._parts, self._n = parts, n_variables
         self.merged = any(part.merged for part, _ in parts)
+        self.has_ties = any(part.has_ties for part, _ in parts)
         self.merges_ties = any(part.merges_ties for part, _ in parts)
         self.has_large_blocks = is_coarse or any(part.has_large_blocks for part, _ in parts)
         self.rounding = math.sqrt(self._total(lambda part: part.rounding**2))

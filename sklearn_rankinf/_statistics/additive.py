@@ -131,8 +131,8 @@ class Statistic(Metric):
         """Log probability of the value of a perfect ranking without ties; nan if unavailable."""
         return math.nan
 
-    def span(self, n_samples: int, n_positives: int, tie_sizes: Integers | None) -> float:
-        """Largest step of a lattice of all sums of increments; 0 if there is none."""
+    def span(self, n_samples: int, n_positives: int) -> float:
+        """Step of a lattice of all values without ties, for `log_mgf`; 0 if none is known."""
         return 0.0
 
     def log_mgf(

@@ -18,10 +18,10 @@ import numpy as np
 from scipy.special import rel_entr
 
 from sklearn_rankinf._engine.cache import cached_method
+from sklearn_rankinf._engine.canonical import CanonicalSum
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact.lattice import ROUNDING, Histogram, histograms
 from sklearn_rankinf._engine.inversion.bands import Bands, feasible_bands
-from sklearn_rankinf._statistics.additive import Statistic, increments_of, n_blocks_to_horizon
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
 from sklearn_rankinf._statistics.merging import merged_firsts
@@ -51,8 +51,8 @@ class BoundSettings:
     reach: float = 4.0
     # Number of histograms while the reach doubles.
     levels: float = 2.0
-    # Margins beyond all rounding errors of a pass: relative, absolute where floats underflow, and,
-    # for a sum over misses, relative to the value from which the misses are subtracted.
+    # Margins beyond all rounding errors of a pass: relative, absolute where floats underflow, and
+    # relative to the constant that is subtracted from values.
     relative: float = 1e-7
     absolute: float = 1e-280
     cancelled: float = 1e-12
@@ -62,56 +62,43 @@ SETTINGS = BoundSettings()
 
 
 class TailBounds:
-    """Bounds of both tails of a statistic with non-negative increments, if affordable.
+    """Bounds of both tails of a canonical sum with non-negative increments, if affordable.
 
-    If there are fewer misses than hits, the bounded sum is that of the losses due to the misses.
+    Parameters
+    ----------
+    canonical : CanonicalSum
+        The sum.
+    highest : float
+        A value that it does not exceed.
     """
 
-    def __init__(
-        self, statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
-    ) -> None:
-        self._problem = statistic, n_samples, n_positives, tie_sizes
-        self._by_misses = 2 * n_positives > n_samples
-        self._n_counted = n_samples - n_positives if self._by_misses else n_positives
-        # Of a perfect ranking without ties.
-        self._best = float(statistic.best(n_samples, n_positives))
-        self._n_blocks = n_blocks_to_horizon(statistic, n_samples, tie_sizes)
+    def __init__(self, canonical: CanonicalSum, highest: float) -> None:
+        self._canonical, self._highest = canonical, highest
+        self._n_counted = canonical.n_counted
 
     def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1): 0 and 1 if unaffordable."""
         lower, upper = np.zeros(t.shape), np.ones(t.shape)
-        if self._n_blocks > SETTINGS.max_blocks:
+        if self._canonical.n_blocks > SETTINGS.max_blocks:
             return lower, upper
-        everything = self._increments[1]
-        sums, side = (everything - t, -sign) if self._by_misses else (t, sign)
         mean, deviation = self._mean_and_deviation
         # Values beyond the best one need no farther level.
-        highest = everything if self._by_misses else self._best
-        z = (np.clip(sums, 0.0, highest) - mean) / deviation
+        z = (np.clip(t, 0.0, self._highest) - mean) / deviation
         beyond = np.log2(np.maximum(np.abs(z) / SETTINGS.reach, 1.0))
         levels = np.ceil(SETTINGS.levels * beyond).astype(int)
-        slack = side * SETTINGS.cancelled * everything
+        form = self._canonical.form
+        slack = sign * SETTINGS.cancelled * abs(form.constant / form.factor)
         for above, level in sorted({*zip((z > 0.0).tolist(), levels.tolist(), strict=True)}):
             same = (levels == level) & ((z > 0.0) == above)
             enclosed = self._enclosure(above, level)
             if enclosed is not None:
-                lower[same] = enclosed.bounds(sums[same] + slack, side)[0]
-                upper[same] = enclosed.bounds(sums[same] - slack, side)[1]
-        # A bound of a tail also bounds the larger tails from below and the smaller from above.
-        order = np.argsort(-sign * t)
-        lower[order] = np.maximum.accumulate(lower[order])
-        upper[order[::-1]] = np.minimum.accumulate(upper[order[::-1]])
+                lower[same] = enclosed.bounds(t[same] + slack, sign)[0]
+                upper[same] = enclosed.bounds(t[same] - slack, sign)[1]
         return lower, upper
 
     @cached_property
-    def _increments(self) -> tuple[Increments, float]:
-        """Increments of the bounded sum; and the value from which losses are subtracted."""
-        increments = increments_of(*self._problem)
-        return increments.of_misses() if self._by_misses else (increments, 0.0)
-
-    @cached_property
     def _mean_and_deviation(self) -> tuple[float, float]:
-        mean, variance = mean_and_variance(self._increments[0], self._n_counted)
+        mean, variance = mean_and_variance(self._canonical.blocks, self._n_counted)
         return mean, math.sqrt(variance)
 
     @cached_method
@@ -129,7 +116,7 @@ class TailBounds:
         else:
             top, log_omitted = mean, -50.0 - 2.0 * reach**2
         close, widest = SETTINGS.close * deviation, SETTINGS.widest * reach * deviation
-        found = enclosure(self._increments[0], self._n_counted, top, close, widest, log_omitted)
+        found = enclosure(self._canonical.blocks, self._n_counted, top, close, widest, log_omitted)
         return self._enclosure(above, level - 1) if found is None and level > 0 else found
 
 

@@ -42,6 +42,8 @@ _MANY_HITS = 4_000
 _TINY = 1e-290
 # Stated relative error of meet in the middle: this, and this for each unit of log C(n, m).
 _ROUNDING = 1e-12
+# Log of numbers of placements up to which they are counted in whole numbers.
+LOG_WHOLE = math.log(2.0**30)
 _ROUNDING_OF_LOGS = 4e-15
 
 
@@ -317,7 +319,7 @@ def cumulative_shares(log_weights: Floats) -> tuple[Floats, Floats, float]:
     """Shares of the total up to each weight, their logarithms, and the logarithm of the total."""
     top = float(log_weights.max())
     # Whole numbers of placements add up without rounding, the others in extended precision.
-    if top + math.log(log_weights.size) < math.log(2.0**30):
+    if top + math.log(float(np.exp(log_weights - top).sum())) < LOG_WHOLE:
         weights, top = np.rint(np.exp(log_weights)), 0.0
     else:
         weights = np.exp(log_weights - top)
@@ -374,6 +376,7 @@ class MeetInTheMiddleTails:
     def __init__(self, increments: Increments, n_positives: int, split: int) -> None:
         n, n_behind = increments.n_samples, increments.sizes.size - split
         self._log_placements = log_binomial(n, n_positives)
+        self._is_whole = self._log_placements < LOG_WHOLE
         turned = increments.from_the_end(n_positives)
         first = _outcomes(increments[slice(split)], n_positives, n)
         last = _outcomes(turned[slice(n_behind)], n_positives, n)
@@ -398,11 +401,15 @@ class MeetInTheMiddleTails:
         Terms are positive, so that only their logarithms are rounded: the relative error is at most
         ``1e-12 + 4e-15 log C(n, m)``.
         """
-        log_p = self.log_tail(t, sign)
-        rounding = _ROUNDING + _ROUNDING_OF_LOGS * self._log_placements
+        log_p, rounding = self.log_tail(t, sign), self.rounding
         # A tail that is 1 up to rounding is certain.
         log_p = np.where(log_p > -_ROUNDING, 0.0, log_p)
         return TailEstimates.of(log_p, "meet in the middle", rounding=rounding)
+
+    @property
+    def rounding(self) -> float:
+        """Relative rounding error of tails."""
+        return _ROUNDING + _ROUNDING_OF_LOGS * self._log_placements
 
     def log_tail(self, t: Floats, sign: int) -> Floats:
         """Logarithms of the tails."""
@@ -414,6 +421,15 @@ class MeetInTheMiddleTails:
     def _log_tails_of_last(self, sign: int) -> Floats:
         return _log_cumulative(self._last_logs, self._n_last, sign)
 
+    @cached_method
+    def _counts_of_last(self, sign: int) -> Floats:
+        """`_log_tails_of_last` as whole numbers of placements."""
+        counts, sums = np.rint(np.exp(self._last_logs)), []
+        for start, end in _bounds_of_runs(self._n_last):
+            up_to = np.append(0.0, np.cumsum(counts[start:end][::-sign]))
+            sums.append(up_to[::-sign])
+        return np.concatenate(sums)
+
     def _log_tail(self, t: Floats, sign: int) -> Floats:
         needed = t[:, None] - self._first
         side: Literal["left", "right"] = "left" if sign > 0 else "right"
@@ -423,6 +439,11 @@ class MeetInTheMiddleTails:
             some = self._last[first:behind]
             found = np.searchsorted(some, needed[:, start:end], side=side)
             place[:, start:end] = found + (first + run)
+        if self._is_whole:
+            counts = np.rint(np.exp(self._first_logs)) * self._counts_of_last(sign)[place]
+            total = np.longdouble(np.rint(np.exp(self._log_placements)))
+            with np.errstate(divide="ignore"):
+                return np.asarray(np.log(np.asarray(counts.sum(axis=1) / total, dtype=float)))
         terms = self._first_logs + self._log_tails_of_last(sign)[place]
         # Along the last axis numpy sums in pairs, which keeps the digits.
         largest = np.maximum(terms.max(axis=1), np.finfo(float).min)

@@ -3,7 +3,7 @@
 In the Mann-Whitney statistic with ties, for example, a positive is worth a whole number of half
 pairs at every rank. The number of values is at most the number of steps between the smallest and
 the largest one, and a forward pass over (block, positives before it, value) carries the probability
-of each ("Integer weights" in doc/theory.rst). The step is found by Euclid's algorithm. The
+of each ("Integer weights" in doc/theory.rst). The
 characteristic function of such a sum has period 2 pi / step, and may nearly return to 1 before.
 """
 
@@ -15,6 +15,7 @@ import numpy as np
 from scipy.fft import next_fast_len, rfft
 from scipy.optimize import minimize_scalar
 
+from sklearn_rankinf._engine.canonical import step_of
 from sklearn_rankinf._engine.exact.enumeration import Atoms, largest_value
 from sklearn_rankinf._statistics.hypergeometric import binomial_log_weights, log_binomial
 from sklearn_rankinf._statistics.increments import FEW_BLOCKS, Floats, Increments, Integers
@@ -32,10 +33,8 @@ class IntegerWeightsSettings:
     most_numbers: float = 1e7
     # Largest number of steps between two weights.
     most_steps: int = 1_000_000
-    # Weights are nearly multiples of a step if they are off by no more than this part of the step,
-    # and multiples if off by no more than the second part of the largest weight.
+    # Weights are nearly multiples of a step if they are off by no more than this part of the step.
     nearly: float = 1e-6
-    rounding: float = 1e-12
     # Peaks of the characteristic function of one item that are located, and the accuracy, as a part
     # of the spacing of the Fourier transform.
     most_peaks: int = 16
@@ -45,16 +44,6 @@ class IntegerWeightsSettings:
 
 
 SETTINGS = IntegerWeightsSettings()
-
-
-def step_of(increments: Increments) -> float:
-    """Largest number of which all differences of weights are multiples; 0 if there is none."""
-    step = nearly_step_of(increments)
-    if step == 0.0:
-        return 0.0
-    differences = increments.linear - increments.linear.min()
-    away = np.abs(differences - step * np.rint(differences / step)).max()
-    return step if away <= SETTINGS.rounding * np.abs(increments.linear).max() else 0.0
 
 
 def nearly_step_of(increments: Increments) -> float:

@@ -31,7 +31,7 @@ from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import ROUGH_TOLERANCE, TailEstimates
 from sklearn_rankinf._engine.inversion.ranking_transform import Transform, largest_increment
 from sklearn_rankinf._engine.inversion.returns import Returns, first_nodes_and_returns
-from sklearn_rankinf._engine.inversion.tilts import Tilts
+from sklearn_rankinf._engine.inversion.tilts import EXTREME, Tilts
 from sklearn_rankinf._engine.inversion.trapezoid import (
     DOUBT_OF_MERGED_TIES,
     DOUBT_OF_MERGING,
@@ -49,9 +49,6 @@ class ContourSettings:
     # The scale of positive tilts is at least this part of the largest increment of a single hit; a
     # distribution with a larger increment is steep.
     scale_per_increment: float = 1.0 / 3.0
-    # Tilts of larger indices than this are extreme: all of their passes are balanced.
-    extreme: int = 10
-
     # Periods are shortest * 2**(index / 2) bodies, the scale of negative tilts, for every second
     # index up to n_periods; under extreme tilts they start at first_extreme.
     shortest: float = 8.0
@@ -75,9 +72,12 @@ class ContourSettings:
     # Nodes of one pass: at least the first, and as many as keep its state in the cache.
     chunk: int = 512
     state: int = 32_768
-    # The longest contour: nodes times products, and limits of the number of nodes; if necessary so
+    # The longest contour: nodes times products, with a tolerance, with few
+    # blocks too, and limits of the number of nodes; if necessary so
     # many times as long.
     most_work: float = 1.5e9
+    most_work_rough: float = 5e8
+    most_work_of_few_blocks: float = 1e8
     fewest_nodes: int = 64
     most_nodes: int = 8192
     insistent: int = 6
@@ -97,8 +97,10 @@ class ContourSettings:
     progress: float = 0.7
 
     # Samples of the transform beyond the first nodes: where the number of positives in a single
-    # block varies by several, of dense distributions and merged blocks, of others.
+    # block varies by several, or blocks with ties are no more than this; of dense distributions and
+    # merged blocks, of others.
     samples_large_blocks: int = 256
+    many_blocks: int = 300
     samples_smooth: int = 16
     samples: int = 32
 
@@ -243,7 +245,7 @@ class ContourInversion:
     @cached_method
     def _first_period(self, side: int, index: float) -> int:
         """Index of the shortest period: the first nodes make the most of a cheap pass."""
-        if index > SETTINGS.extreme:
+        if index > EXTREME:
             return SETTINGS.first_extreme
         if self._span or self._tilts.are_few:
             return 0
@@ -261,8 +263,9 @@ class ContourInversion:
         side, length = contour.side, self._length(contour.period_index)
         damping = abs(float(self._tilts.theta(side, contour.tilt_index))) * length
         damped = np.full(s.shape, -damping)
-        if np.any(damped - log_p > -SETTINGS.aliasing):
-            damped += self._tilts.cheap_log_bound(s - side * length, -side)
+        visible = np.flatnonzero(damped - log_p > -SETTINGS.aliasing)
+        if visible.size:
+            damped[visible] += self._tilts.cheap_log_bound(s[visible] - side * length, -side)
         beyond = self._tilts.cheap_log_bound(s + side * length, side, contour.tilt_index)
         return np.asarray(np.maximum(damped, beyond + damping) - log_p)
 
@@ -289,8 +292,7 @@ class ContourInversion:
             before, truncation = truncation, self._truncation(nodes, insist)
             if math.isinf(truncation):
                 break
-            filled = min(self._n_cheap(contour), self._most_filled)
-            more = min(max(n_nodes // 2, filled), max(whole - n_nodes, 1))
+            more = self._n_more(contour, n_nodes)
             is_long = n_nodes >= SETTINGS.patience * max(first, self._n_cheap(contour))
             may_end = self._tilts.few_blocks or is_long
             enough = max(self._enough, SETTINGS.decayed_slowly if may_end else 0.0)
@@ -300,8 +302,9 @@ class ContourInversion:
             scale = np.exp(np.minimum(nodes.log_scale(s[open_]) - log_bound[open_], 50.0))
             rest, left = truncation + returns.beyond(n_nodes), returns.beyond(most)
             # Most of what is missing lies beyond the longest affordable contour.
-            is_last |= left > 0.5 * rest and bool(np.all(left * scale > enough))
-            ready = open_[(rest * scale <= enough) | is_last]
+            is_beyond = (left * scale > enough) & (left > 0.5 * rest)
+            ready = open_[(rest * scale <= enough) | is_beyond | is_last]
+            open_ = open_[~is_beyond]
             tails = self._summed(s[ready], sign, contour, nodes, is_stuck or insist)
             found.put(ready, tails)
             if is_last:
@@ -399,7 +402,8 @@ class ContourInversion:
         """Number of samples of the transform beyond the first nodes."""
         is_smooth = self._is_dense or self._transform.merged
         n_samples = SETTINGS.samples_smooth if is_smooth else SETTINGS.samples
-        if self._transform.has_large_blocks:
+        is_coarse = self._transform.has_ties and self._transform.n_blocks <= SETTINGS.many_blocks
+        if is_coarse or self._transform.has_large_blocks:
             n_samples = SETTINGS.samples_large_blocks
         return int(self._effort * n_samples)
 
@@ -410,7 +414,7 @@ class ContourInversion:
         if self._tilts.few_blocks:
             return int(self._effort * SETTINGS.n_nodes_of_few_blocks)
         scale = body = self._tilts.scales[-1]
-        if contour.tilt_index <= SETTINGS.extreme:
+        if contour.tilt_index <= EXTREME:
             deviation = self._tilts.deviation(contour.side, contour.tilt_index)
             scale = np.fmin(max(deviation, SETTINGS.least_deviation * body), body)
         period = self._length(contour.period_index)
@@ -433,7 +437,11 @@ class ContourInversion:
     def _n_affordable(self, contour: Contour, insist: bool) -> int:
         """The longest contour that is affordable."""
         work = self._transform.work(*self._tilt(contour))
-        most = int(np.clip(SETTINGS.most_work / work, SETTINGS.fewest_nodes, SETTINGS.most_nodes))
+        most_work = SETTINGS.most_work
+        if self._effort < 1.0 and not self._transform.merged:
+            few = self._tilts.few_blocks
+            most_work = SETTINGS.most_work_of_few_blocks if few else SETTINGS.most_work_rough
+        most = int(np.clip(most_work / work, SETTINGS.fewest_nodes, SETTINGS.most_nodes))
         return most * SETTINGS.insistent if insist else most
 
     @cached_method
@@ -445,14 +453,25 @@ class ContourInversion:
     def _tilt(self, contour: Contour) -> tuple[float, bool]:
         """The tilt, and whether it is extreme."""
         theta = float(self._tilts.theta(contour.side, contour.tilt_index))
-        return theta, contour.tilt_index > SETTINGS.extreme
+        return theta, contour.tilt_index > EXTREME
+
+    def _n_more(self, contour: Contour, n_nodes: int) -> int:
+        """Number of nodes by which a contour is extended."""
+        filled, rest = min(self._n_cheap(contour), self._most_filled), self._n_whole(contour)
+        return min(max(n_nodes // 2, filled), max(rest - n_nodes, 1))
 
     @cached_method
     def _nodes(self, contour: Contour, n_nodes: int, coarse: bool = False) -> Nodes:
-        """The first nodes of a contour; those that are known are kept."""
+        """The first nodes of a contour; those that are known are kept.
+
+        They are computed in the same parts whichever value needs them first: rounding depends on
+        the nodes that share a pass.
+        """
         known = self._known.get((contour, coarse)) or self._none_of(contour)
-        if known.z.size < n_nodes:
-            heights = (np.arange(known.z.size, n_nodes) + 0.5) * known.step
+        while known.z.size < n_nodes:
+            first = known.z.size
+            size = first + self._n_more(contour, first) if first else self._n_first(contour)
+            heights = (np.arange(first, size) + 0.5) * known.step
             added = np.asarray(known.theta + 1j * heights, dtype=complex)
             values = self._log_transform(contour, added, coarse)
             z = np.concatenate([known.z, added])

@@ -37,14 +37,15 @@ ROUNDING = 4e-15
 _ROUNDING_OF_LOGARITHMS = 6e-14
 # With no more hits than this, dropping rows costs more than it saves, but for an extreme tilt.
 _FEW_HITS = 64
-# Paths that carry less than this share of the tilted total are left out.
-_NEGLIGIBLE = 1e-22
 # The number of hits in a block varies by several if its standard deviation exceeds this.
 _SEVERAL = 1.5
 # Returns of the transform up to this logarithm are negligible.
 _LOG_NO_RETURN = -30.0
 # Blocks whose returns are computed, those of the largest influence.
 _CANDIDATES = 16
+# The commonest outcome near a tail has this many standard deviations fewer hits than the mean under
+# the tilt among the ranks that add something, or one.
+_DEVIATIONS = 2.0
 # Hits of a block times nodes of one pass.
 _AT_ONCE = 1 << 23
 # Windows for the log transform at a real tilt have this part of the usual width.
@@ -73,6 +74,10 @@ class Transform(Protocol):
     @property
     def merges_ties(self) -> bool:
         """Whether blocks of equal scores are merged."""
+
+    @property
+    def has_ties(self) -> bool:
+        """Whether a block has several items."""
 
     @property
     def has_large_blocks(self) -> bool:
@@ -117,6 +122,8 @@ class RankingTransform:
         Whether blocks of `increments` are merged.
     largest_block : int, default=None
         Size of the largest block before merging; None for that of `increments`.
+    negligible : float, default=1e-22
+        Paths that carry less than this share of the tilted total are left out.
     """
 
     def __init__(
@@ -126,10 +133,12 @@ class RankingTransform:
         n_positives: int,
         merged: bool = False,
         largest_block: int | None = None,
+        negligible: float = 1e-22,
     ) -> None:
-        self.merged = merged
+        self.merged, self._negligible = merged, negligible
         self._largest_block = largest_block or int(increments.sizes.max())
-        self.merges_ties = merged and self._largest_block > 1
+        self.has_ties = self._largest_block > 1
+        self.merges_ties = merged and self.has_ties
         # Where all paths are kept, blocks of no more items than hits take longer than the items.
         as_fast = coarse.sizes.max() <= n_positives <= _FEW_HITS and self._largest_block == 1
         self._increments, self._coarse = increments, coarse if merged or not as_fast else increments
@@ -201,6 +210,10 @@ class RankingTransform:
             return self.log_placement
         means = several[None] if theta == 0.0 else mean_hits(blocks, m, theta)[:, are_several]
         total = min(m, 0.5 * several.sum())
+        if blocks.is_inert[are_several].all():
+            # Outcomes near the tail have hits among the ranks that add something.
+            counted = max(m - float(means.sum(axis=1).max()), 0.0)
+            total = min(total, m - max(1.0, counted - _DEVIATIONS * math.sqrt(counted)))
         hits = means * (total / np.maximum(means.sum(axis=1, keepdims=True), 1e-300))
         hits = np.minimum(hits, several)
         ways = gammaln(several + 1.0) - gammaln(hits + 1.0) - gammaln(several - hits + 1.0)
@@ -254,7 +267,7 @@ class RankingTransform:
         if self._n_positives <= _FEW_HITS and not self.merged and not is_extreme:
             return feasible_bands(increments, self._n_positives)
         if coarse or self.merged:
-            return tilted_bands(increments, self._n_positives, theta, _NEGLIGIBLE)[0]
+            return tilted_bands(increments, self._n_positives, theta, self._negligible)[0]
         ends = np.cumsum(self._planning(theta).sizes), np.cumsum(increments.sizes)
         return self._bands_at(theta, is_extreme, True).at(*ends)
 
@@ -299,6 +312,7 @@ class ClosedTransform:
     """
 
     merged = False
+    has_ties = False
     merges_ties = False
     has_large_blocks = False
 

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from sklearn_rankinf._engine.cache import cached_method
-from sklearn_rankinf._engine.estimates import ROUGH_TOLERANCE, TailEstimates
+from sklearn_rankinf._engine.estimates import ROUGH_TOLERANCE, TailEstimates, accepted_error
 from sklearn_rankinf._engine.exact.enumeration import largest_value
 from sklearn_rankinf._engine.inversion.bands import (
     Bands,
@@ -463,7 +463,8 @@ class _StratifiedContour:
     def _accepted(self, log_p: Floats, of_log: float) -> Floats:
         """Error that needs no less merging, and no longer contour."""
         good = SETTINGS.good_of_damped if self._choice is None else SETTINGS.good
-        return np.maximum(max(good, self._inversion.tolerance), -of_log * log_p)
+        accepted = np.maximum(good, accepted_error(self._inversion.tolerance, log_p))
+        return np.maximum(accepted, -of_log * log_p)
 
     @cached_method
     def _nodes(self, level: int, is_long: bool) -> tuple[Nodes, float] | None:

@@ -11,7 +11,9 @@ smallest one by a limited *excess*. See "Contour inversion" in doc/theory.rst.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,6 +56,14 @@ class TiltSettings:
     # a parabola through three exponents promises a bound that is lower by this.
     worth_refining: float = 4.0
     fractions: int = 8
+    # Distances, in steps of the ladder, of three tilts that lead to a saddle point; the smallest
+    # step; grids of tilts that values share, and the excess up to which they do.
+    approach: tuple[float, ...] = (1.0, 0.25, 0.0625)
+    finest: float = 0.03125
+    grids: tuple[float, ...] = (1.0, 0.5, 0.25, 0.125, 0.0625)
+    excess_of_grid: float = 1.0
+    # Distances of tilts whose Chernoff bounds hold aliases down.
+    distances: tuple[float, ...] = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0)
     # The excess of the usual upper tilt for lower tails, its complements, may be larger by this.
     complement: float = 2.0
     # Distributions of at least exp(dense) placements are dense. Under a tilt with entropy eta their
@@ -65,6 +75,9 @@ class TiltSettings:
 
 
 TILTS = TiltSettings()
+
+# Tilts of larger indices than this are extreme: all of their passes are balanced.
+EXTREME = 10
 
 
 class Tilts:
@@ -99,7 +112,8 @@ class Tilts:
         self.are_few = -transform.log_placement < TILTS.few
         self._usual = TILTS.usual_of_few if self.are_few else TILTS.usual
         self.is_dense = not is_rough and -transform.log_placement >= TILTS.dense
-        self._ladders: dict[int, list[float]] = {1: [], -1: []}
+        nothing: tuple[float, ...] = ()
+        self._ladders = {1: nothing, -1: nothing}
 
     def theta(self, side: int, index: ArrayLike) -> Floats:
         """Tilts of the given indices, positive on side 1 and negative on side -1."""
@@ -129,13 +143,23 @@ class Tilts:
             n_next = first if not known else max(1, TILTS.two_passes - len(known))
             indices = TILTS.first + np.arange(len(known), len(known) + n_next)
             values = self._transform.log_mgfs(self.theta(side, indices))
-            known.extend(np.where(np.isnan(values), math.inf, values).tolist())
+            # Two threads may find the same: a list that both extend would hold it twice.
+            known = (*known, *np.where(np.isnan(values), math.inf, values).tolist())
+            self._ladders[side] = known
         thetas = self.theta(side, TILTS.first + np.arange(n_tilts))
         return thetas, np.asarray(known[:n_tilts])
 
     def choose(self, s: Floats, side: int) -> tuple[Floats, Floats]:
         """Index of a tilt for each value, shared by neighbours; log of the best Chernoff bound."""
-        exponents, best, lowest = self._exponents(s, side)
+        index, bound = np.empty(s.shape), np.empty(s.shape)
+        for at, exponents in self._exponents(s, side):
+            index[at], bound[at] = self._chosen(exponents, s[at], side)
+        return index, bound
+
+    def _chosen(
+        self, exponents: NDArray[np.float64], s: Floats, side: int
+    ) -> tuple[Floats, Floats]:
+        best, lowest = exponents.argmin(axis=0), np.minimum(exponents.min(axis=0), 0.0)
         refined, bound = self._refined(exponents, best, lowest, s, side)
         order, excesses = self._preferred(side, exponents.shape[0] - 1)
         fine = exponents[order] - bound <= excesses[:, None]
@@ -144,6 +168,57 @@ class Tilts:
             fine &= np.less_equal.outer(order, np.maximum(best, self._usual))
         place = np.where(fine.any(axis=0), order[fine.argmax(axis=0)], refined)
         return place + float(TILTS.first), bound
+
+    def saddle(self, s: Floats, side: int) -> tuple[Floats, Floats]:
+        """Index of a tilt near the saddle point of each value; log of its Chernoff bound there.
+
+        Parabolas through the exponents of three tilts of the ladder, and of three nearer ones, lead
+        to the saddle point. Of the coarsest grid whose nearest tilt has a small excess that one is
+        taken, which neighbouring values share.
+        """
+        places = np.empty(s.shape)
+        for at, exponents in self._exponents(s, side):
+            places[at] = exponents.argmin(axis=0) + TILTS.first
+        curvature = np.zeros(s.shape)
+        for distance in TILTS.approach:
+            steps = distance * np.array([-1.0, 0.0, 1.0])
+            before, here, after = self._exponents_at(side, places + steps[:, None], s)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                curvature = (before + after - 2.0 * here) / distance**2
+                moved = 0.5 * (before - after) / (distance * curvature)
+            moved = np.where(curvature > 0.0, np.clip(moved, -distance, distance), 0.0)
+            places = np.round((places + moved) / TILTS.finest) * TILTS.finest
+        chosen, open_ = places, np.ones(s.shape, dtype=bool)
+        for grid in TILTS.grids:
+            snapped = np.round(places / grid) * grid
+            fine = open_ & (0.5 * curvature * (snapped - places) ** 2 <= TILTS.excess_of_grid)
+            chosen, open_ = np.where(fine, snapped, chosen), open_ & ~fine
+        return chosen, self._exponents_at(side, chosen[None], s)[0]
+
+    def _exponents_at(self, side: int, places: NDArray[Any], s: Floats) -> NDArray[np.float64]:
+        """Chernoff exponents at each s of tilts (rows) of any index."""
+        distinct, inverse = np.unique(places, return_inverse=True)
+        log_mgfs = np.array([self._log_mgf_at(side, place) for place in distinct.tolist()])
+        thetas = self.theta(side, distinct)
+        inverse = inverse.reshape(places.shape)
+        return np.asarray(log_mgfs[inverse] - thetas[inverse] * s)
+
+    def _log_mgf_at(self, side: int, place: float) -> float:
+        """Log transform at a tilt of the ladder or between two; inf if not known."""
+        thetas, log_mgfs = self.ladder(side, 1)
+        at = place - TILTS.first
+        if at.is_integer() and 0 <= at < thetas.size:
+            return float(log_mgfs[int(at)])
+        return self._log_mgf_between(float(self.theta(side, place)))
+
+    @cached_method
+    def around(self, side: int, place: float) -> tuple[Floats, Floats]:
+        """No tilt, tilts below and above one, and the log transform there."""
+        distances = np.array(TILTS.distances)
+        thetas = self.theta(side, place + np.concatenate([-distances, distances]))
+        log_mgfs = self._transform.log_mgfs(thetas)
+        known = np.isfinite(log_mgfs)
+        return np.append(0.0, thetas[known]), np.append(0.0, log_mgfs[known])
 
     @cached_method
     def _preferred(self, side: int, n_places: int) -> tuple[NDArray[np.int64], Floats]:
@@ -155,10 +230,15 @@ class Tilts:
 
     def log_bound(self, s: Floats, side: int, enough: float = -math.inf) -> Floats:
         """Log of the Chernoff bound of the tail at each s; not the lowest if it is enough."""
-        exponents, best, bound = self._exponents(s, side, enough)
-        left = np.flatnonzero(bound > enough)
-        bound[left] = self._refined(exponents[:, left], best[left], bound[left], s[left], side)[1]
-        return bound
+        bounds = np.empty(s.shape)
+        for at, exponents in self._exponents(s, side, enough):
+            best, bound = exponents.argmin(axis=0), np.minimum(exponents.min(axis=0), 0.0)
+            left = np.flatnonzero(bound > enough)
+            bound[left] = self._refined(
+                exponents[:, left], best[left], bound[left], s[at][left], side
+            )[1]
+            bounds[at] = bound
+        return bounds
 
     @cached_method
     def unbounded_up_to(self, side: int, enough: float) -> float:
@@ -198,22 +278,24 @@ class Tilts:
 
     def _exponents(
         self, s: Floats, side: int, enough: float = -math.inf
-    ) -> tuple[NDArray[np.float64], Integers, Floats]:
-        """Chernoff exponents of the tilts (rows) at each s, the place of the smallest, and it.
+    ) -> Iterator[tuple[Integers, NDArray[np.float64]]]:
+        """Chernoff exponents of the tilts (rows): the places of some values at a time, and theirs.
 
-        The ladder is climbed until the last tilt is not the best one, or the bound is enough. No
-        tail is smaller than the probability of a placement.
+        For each value the ladder is climbed until the last tilt is not the best one, or the bound
+        is enough, and no farther for the sake of other values. No tail is smaller than the
+        probability of a placement.
         """
         enough = max(enough, self._transform.log_placement)
-        n_tilts = 1
-        while True:
+        n_tilts, open_ = 1, np.arange(s.size)
+        while open_.size:
             thetas, log_mgfs = self.ladder(side, n_tilts)
-            exponents = log_mgfs[:, None] - np.outer(thetas, s)
+            exponents = log_mgfs[:, None] - np.outer(thetas, s[open_])
             best, bound = exponents.argmin(axis=0), exponents.min(axis=0)
-            at_the_end = (best == thetas.size - 1) & (bound > enough)
-            if thetas.size == TILTS.n_tilts or not at_the_end.any():
-                return exponents, best, np.minimum(bound, 0.0)
-            n_tilts = thetas.size + 1
+            goes_on = (best == thetas.size - 1) & (bound > enough)
+            goes_on &= thetas.size < TILTS.n_tilts
+            if not goes_on.all():
+                yield open_[~goes_on], exponents[:, ~goes_on]
+            open_, n_tilts = open_[goes_on], thetas.size + 1
 
     def _refined(
         self, exponents: NDArray[np.float64], best: Integers, bound: Floats, s: Floats, side: int

@@ -67,8 +67,8 @@ class TrapezoidSettings:
     # placements are left, and the estimate is a guess.
     most_error: float = 1.0
     most_error_below: float = 0.03
-    # Number of values from which sums use BLAS, whose threads cost more than a few products.
-    values_for_blas: int = 8
+    # Number of values that are summed together.
+    values_together: int = 4
 
 
 SETTINGS = TrapezoidSettings()
@@ -228,19 +228,28 @@ class Nodes:
         return np.asarray(self.side * total * np.exp(self.log_scale(s)))
 
     def _sum(self, terms: Complexes, s: Floats) -> Floats:
-        """Real part of the sum of ``terms * exp(-i z.imag s)`` for each s: powers of powers."""
+        """Real part of the sum of ``terms * exp(-i z.imag s)`` for each s: powers of powers.
+
+        Values are summed a few at a time, in arrays of one shape, so that no sum depends on which
+        others there are.
+        """
         width = int(np.ceil(np.sqrt(terms.size)))
         rows = np.zeros((-(-terms.size // width), width), dtype=complex)
         rows.ravel()[: terms.size] = terms
-        turn = -1j * self.step * s
-        within = geometric_rows(
-            np.exp(0.5 * turn), np.exp(turn), np.empty((width, s.size), complex)
-        )
-        outer = np.empty((rows.shape[0], s.size), complex)
-        geometric_rows(np.exp(self.begin * turn), np.exp(width * turn), outer)
-        are_few = s.size < SETTINGS.values_for_blas
-        inner = np.einsum("ij,jk->ik", rows, within) if are_few else rows @ within
-        return np.asarray((inner * outer).sum(axis=0).real)
+        together = SETTINGS.values_together
+        padded = np.zeros(-(-s.size // together) * together)
+        padded[: s.size] = s
+        sums = np.empty(padded.size)
+        for first in range(0, padded.size, together):
+            turn = -1j * self.step * padded[first : first + together]
+            within = geometric_rows(
+                np.exp(0.5 * turn), np.exp(turn), np.empty((width, together), complex)
+            )
+            outer = np.empty((rows.shape[0], together), complex)
+            geometric_rows(np.exp(self.begin * turn), np.exp(width * turn), outer)
+            inner = np.einsum("ij,jk->ik", rows, within)
+            sums[first : first + together] = (inner * outer).sum(axis=0).real
+        return sums[: s.size]
 
 
 class StratifiedTails:

@@ -1,0 +1,293 @@
+"""Guaranteed bounds of tails from the transform on a finite band.
+
+With ``E_theta`` the expectation under the tilt ``theta > 0``, ``K = log E exp(theta S)``,
+
+    P(S >= s) = exp(K - theta s) E_theta f(delta (S - s)),
+
+where f(x) is ``exp(-x theta / delta)`` for x >= 0 and 0 below. Graham and Vaaler (1981) found the functions above and below f that
+are closest to it among those whose Fourier transforms vanish outside of (-1, 1). Their expectations
+are sums over the transform of S at finitely many nodes, and bound the tail whatever the structure
+of S: nothing need decay beyond the last node. See "Band-limited bounds" in doc/theory.rst, equation
+``band``.
+
+* The sums are those of a period T. Aliases only add to the majorant; their part in the minorant is
+  bounded by Chernoff's inequality, and subtracted.
+* Tilts are those of a fixed ladder, near the saddle point of each value, and periods are of a fixed
+  sequence, so that no result depends on other values.
+
+References: S. W. Graham and J. D. Vaaler, A class of extremal functions for the Fourier transform,
+Transactions of the American Mathematical Society 265 (1981), 283-302.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from sklearn_rankinf._engine.cache import cached_method
+from sklearn_rankinf._engine.estimates import TailEstimates, accepted_error
+from sklearn_rankinf._engine.inversion.ranking_transform import Transform
+from sklearn_rankinf._engine.inversion.tilts import EXTREME, Tilts
+from sklearn_rankinf._engine.inversion.trapezoid import (
+    DOUBT_OF_MERGED_TIES,
+    DOUBT_OF_MERGING,
+    LEFT_OF_MERGING,
+)
+from sklearn_rankinf._statistics.increments import Complexes, Floats, Integers
+
+
+@dataclass(frozen=True)
+class BandSettings:
+    """Widths and costs of the bands."""
+
+    # Tilts that a band is wide: bounds are apart by the factor exp(1 / width). The widest, and one
+    # for which more work is worth while.
+    widest: float = 50.0
+    useful: float = 6.0
+    # With a tolerance a band is at least this wide, where that is affordable.
+    least_wanted: float = 2.0
+    # Bounds of narrower bands, which are a factor of 50 apart, are not computed.
+    narrowest: float = 0.25
+    # Nodes times products of a pass that are affordable, with a tolerance and without one, and for
+    # more items than `many` in proportion, up to a factor.
+    work_with_tolerance: float = 1.5e8
+    work: float = 4e8
+    work_if_useful: float = 1e9
+    many: float = 5e4
+    most_times: float = 5.0
+    most_nodes: int = 8192
+    # Aliases, relative to the tail, are negligible beside the distance of the bounds.
+    log_aliases: float = -9.0
+    # Periods are 2**(1 / periods_of_octave) apart.
+    periods_of_octave: int = 4
+    # Share of the tilted total below which a path is left out, and of all such paths.
+    negligible: float = 1e-15
+    left_out: float = 1e-10
+    # Nodes of one pass: at least the first, and as many as keep its state in the cache.
+    chunk: int = 512
+    state: int = 32_768
+
+
+SETTINGS = BandSettings()
+
+
+class BandLimitedTails:
+    """Tails between guaranteed bounds from finitely many nodes.
+
+    Parameters
+    ----------
+    transform : Transform
+        The transform of the statistic, of blocks that are not merged.
+    n_samples : int
+        Number of items.
+    scale : float
+        Standard deviation of the statistic.
+    support : tuple of float
+        Values that the support does not exceed.
+    tolerance : float, default=0.0
+        Relative error that is accepted; a tenth of it more for each power of ten of the tail.
+    """
+
+    def __init__(
+        self,
+        transform: Transform,
+        n_samples: int,
+        scale: float,
+        support: tuple[float, float],
+        tolerance: float = 0.0,
+    ) -> None:
+        self._transform, self._support, self._tolerance = transform, support, tolerance
+        self._tilts = Tilts(transform, scale, scale, support)
+        times = min(max(n_samples / SETTINGS.many, 1.0), SETTINGS.most_times)
+        work = (SETTINGS.work, SETTINGS.work_if_useful)
+        self._work, self._useful_work = (
+            times * (SETTINGS.work_with_tolerance if tolerance else each) for each in work
+        )
+
+    def tail(self, s: Floats, sign: int) -> TailEstimates:
+        """``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1) between their bounds.
+
+        What a smooth distribution would have between the same bounds; the enclosure is the distance
+        to the farther one. Of merged blocks the bounds are those of the merged ones.
+        """
+        lower, upper, decay = self._log_bounds(s, sign, False)
+        log_p, known = _between(lower, upper, decay), np.isfinite(lower)
+        with np.errstate(invalid="ignore"):
+            error = np.expm1(np.minimum(np.maximum(upper - log_p, log_p - lower), 700.0))
+        merging = np.zeros(s.shape)
+        if self._transform.merged:
+            coarse = _between(*self._log_bounds(s, sign, True))
+            difference = np.where(known & np.isfinite(coarse), log_p - coarse, np.inf)
+            log_p = np.where(known, log_p + LEFT_OF_MERGING * difference, upper)
+            has_ties = self._transform.merges_ties
+            doubt = DOUBT_OF_MERGED_TIES if has_ties else DOUBT_OF_MERGING
+            merging = doubt * np.abs(difference)
+        return TailEstimates.of(
+            np.where(known, np.minimum(log_p, 0.0), upper),
+            "band-limited bounds",
+            enclosure=np.where(known, error, np.inf),
+            merging=merging,
+        )
+
+    def log_bounds(self, s: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Logs of guaranteed bounds; -inf and 0 where none are affordable."""
+        return self._log_bounds(s, sign, False)[:2]
+
+    def _log_bounds(self, s: Floats, sign: int, coarse: bool) -> tuple[Floats, Floats, Floats]:
+        """Logs of the bounds, and the tilt over the width of the band."""
+        lower, upper, decay = np.full(s.shape, -np.inf), np.zeros(s.shape), np.ones(s.shape)
+        places, exponents = self._tilts.saddle(s, sign)
+        known = np.isfinite(exponents)
+        for place in sorted(set(places[known].tolist())):
+            of_tilt = np.flatnonzero(known & (places == place))
+            periods = self._period(s[of_tilt], sign, place, exponents[of_tilt])
+            for period in sorted(set(periods.tolist())):
+                of_period = of_tilt[periods == period]
+                n_nodes = self._n_nodes(exponents[of_period], sign, place, period)
+                for n in sorted(set(n_nodes[n_nodes > 0].tolist())):
+                    same = of_period[n_nodes == n]
+                    found = self._bounds(s[same], sign, place, period, n, coarse)
+                    if found is not None:
+                        lower[same], upper[same] = found
+                        decay[same] = abs(self._turns(sign, place, period)) / n
+        return lower, np.minimum(upper, 0.0), decay
+
+    def _bounds(
+        self, s: Floats, sign: int, place: float, period: float, n_nodes: int, coarse: bool
+    ) -> tuple[Floats, Floats] | None:
+        """Logs of the bounds of values that share all nodes; None if the transform is not known."""
+        theta, length = float(self._tilts.theta(sign, place)), self._length(sign, period)
+        logs = self._logs(theta, length, n_nodes, place > EXTREME, coarse)
+        if not np.isfinite(logs).all():
+            return None
+        log_scale = float(logs[0].real) - theta * s
+        terms = np.exp(logs - logs[0].real)
+        majorant, gap = majorant_and_gap(abs(theta) * length / n_nodes, n_nodes)
+        turn = sign * 2.0 * np.pi / length
+        upper, distance = (
+            _sums(weights * (terms if sign > 0 else terms.conj()), turn, s) / n_nodes
+            for weights in (majorant, gap)
+        )
+        doubt = self._transform.rounding + SETTINGS.left_out
+        doubt *= float(np.abs(majorant * terms).sum()) / n_nodes
+        aliases = self._log_aliases(s, sign, place, length, log_scale)
+        lower = upper - distance - 3.0 * doubt - np.exp(np.minimum(aliases, 50.0))
+        with np.errstate(divide="ignore"):
+            logs_of_both = np.log(np.maximum([lower, upper + doubt], 0.0)) + log_scale
+        return logs_of_both[0], logs_of_both[1]
+
+    def _turns(self, sign: int, place: float, period: float) -> float:
+        """The tilt times the period."""
+        return abs(float(self._tilts.theta(sign, place))) * self._length(sign, period)
+
+    def _n_nodes(self, exponent: Floats, sign: int, place: float, period: float) -> Integers:
+        """Number of nodes over half a period of the band; 0 if too few are affordable."""
+        wanted = np.full(exponent.shape, SETTINGS.widest)
+        if self._tolerance > 0.0:
+            # Bounds are apart by the factor exp(theta / width).
+            accepted = accepted_error(self._tolerance, exponent)
+            steps = np.ceil(SETTINGS.periods_of_octave * np.log2(0.5 / accepted))
+            wanted = 2.0 ** (steps / SETTINGS.periods_of_octave)
+            wanted = np.clip(wanted, SETTINGS.least_wanted, SETTINGS.widest)
+        theta, turns = float(self._tilts.theta(sign, place)), self._turns(sign, place, period)
+        work = self._transform.work(theta, place > EXTREME)
+        affordable, most = (
+            min(SETTINGS.most_nodes, each / work) / turns
+            for each in (self._work, self._useful_work)
+        )
+        width = np.minimum(wanted, max(affordable, min(most, SETTINGS.useful)))
+        nodes = np.ceil(width * turns)
+        return np.asarray(np.where(width >= SETTINGS.narrowest, nodes, 0.0), dtype=np.int64)
+
+    @cached_method
+    def _logs(
+        self, theta: float, length: float, n_nodes: int, is_extreme: bool, coarse: bool
+    ) -> Complexes:
+        """Log transforms at the nodes."""
+        z = np.asarray(theta + 2j * np.pi / length * np.arange(n_nodes), dtype=complex)
+        chunk = max(SETTINGS.chunk, SETTINGS.state // self._transform.most_rows(theta, is_extreme))
+        parts = np.array_split(z, max(1, -(-n_nodes // chunk)))
+        return np.concatenate(
+            [self._transform.at(theta, part, is_extreme, coarse) for part in parts]
+        )
+
+    # Periods and aliases
+
+    def _length(self, sign: int, period: float) -> float:
+        return float(self._tilts.scales[sign] * 2.0 ** (period / SETTINGS.periods_of_octave))
+
+    def _period(self, s: Floats, sign: int, place: float, exponent: Floats) -> Floats:
+        """Index of the shortest period whose aliases are negligible, for each value."""
+        theta = float(self._tilts.theta(sign, place))
+        apart, excess = self._excess(s, sign, place, exponent)
+        # A tail is about this much smaller than its Chernoff bound.
+        needed = math.log(1.0 + abs(theta) * self._tilts.scales[sign]) - SETTINGS.log_aliases
+        lengths = (needed + np.maximum(excess, 0.0)) / np.abs(apart)[:, None]
+        before, beyond = lengths[apart < 0.0].min(axis=0), lengths[apart > 0.0].min(axis=0)
+        end = self._support[1] if sign > 0 else self._support[0]
+        beyond = np.minimum(beyond, np.maximum(sign * (end - s), 0.0) * (1.0 + 1e-6))
+        octaves = np.log2(np.maximum(before, beyond) / self._tilts.scales[sign])
+        return np.asarray(np.ceil(SETTINGS.periods_of_octave * octaves))
+
+    def _log_aliases(
+        self, s: Floats, sign: int, place: float, length: float, exponent: Floats
+    ) -> Floats:
+        """Log of a bound of the aliases in the minorant, in units of the Chernoff bound.
+
+        Probability j periods beyond s is magnified by ``exp(theta j T)``, and that before s is
+        damped by as much. A Chernoff bound of it with another tilt makes a geometric series.
+        """
+        apart, excess = self._excess(s, sign, place, exponent)
+        fall = np.abs(apart) * length
+        series = excess - (fall + np.log(-np.expm1(-fall)))[:, None]
+        before, beyond = series[apart < 0.0].min(axis=0), series[apart > 0.0].min(axis=0)
+        end = self._support[1] if sign > 0 else self._support[0]
+        beyond = np.where(sign * (end - s) < length, -np.inf, beyond)
+        return np.asarray(np.logaddexp(before, beyond))
+
+    def _excess(
+        self, s: Floats, sign: int, place: float, exponent: Floats
+    ) -> tuple[Floats, Floats]:
+        """Differences of other tilts from one, and of the exponents of their Chernoff bounds."""
+        thetas, log_mgfs = self._tilts.around(sign, place)
+        apart = np.abs(thetas) - abs(float(self._tilts.theta(sign, place)))
+        return apart, log_mgfs[:, None] - np.outer(thetas, s) - exponent
+
+
+def _between(lower: Floats, upper: Floats, decay: Floats) -> Floats:
+    """Log of the tail that a smooth distribution would have between the logs of two bounds.
+
+    The integrals of the minorant, of the gap and of what they enclose are ``1 / (exp(decay) - 1)``,
+    1 and ``1 / decay``.
+    """
+    share = 1.0 / decay - 1.0 / np.expm1(decay)
+    return np.asarray(np.logaddexp(lower + np.log1p(-share), upper + np.log(share)))
+
+
+def majorant_and_gap(decay: float, n_nodes: int) -> tuple[Complexes, Complexes]:
+    """Fourier transforms of the majorant of ``exp(-decay x)``, x >= 0, and of its gap, at nodes.
+
+    The nodes are t = k / n_nodes for k = 0, 1, ...; those of k and -k are conjugate, and all but
+    the first count twice. The gap is the majorant less the minorant, ``sinc(x)**2``.
+    """
+    t = np.arange(n_nodes) / n_nodes
+    rest = -np.expm1(-decay - 2j * np.pi * t)
+    gap = (1.0 - t).astype(complex)
+    majorant = gap / rest
+    ratio = decay / math.expm1(decay) if decay > 0.0 else 1.0
+    majorant[1:] += (ratio - decay * (1.0 - rest[1:]) / rest[1:]) / (2j * np.pi)
+    majorant[1:] *= 2.0
+    gap[1:] *= 2.0
+    return majorant, gap
+
+
+def _sums(terms: Complexes, turn: float, s: Floats) -> Floats:
+    """Real parts of the sums of ``terms[k] exp(-i k turn s)`` for each s."""
+    return np.array([_sum(terms, turn * value) for value in s.tolist()])
+
+
+def _sum(terms: Complexes, angle: float) -> float:
+    """Horner's rule by halves would be no more accurate than the exponentials."""
+    return float((terms * np.exp(-1j * angle * np.arange(terms.size))).sum().real)
