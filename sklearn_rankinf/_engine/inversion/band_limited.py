@@ -4,11 +4,11 @@ With ``E_theta`` the expectation under the tilt ``theta > 0``, ``K = log E exp(t
 
     P(S >= s) = exp(K - theta s) E_theta f(delta (S - s)),
 
-where f(x) is ``exp(-x theta / delta)`` for x >= 0 and 0 below. Graham and Vaaler (1981) found the functions above and below f that
-are closest to it among those whose Fourier transforms vanish outside of (-1, 1). Their expectations
-are sums over the transform of S at finitely many nodes, and bound the tail whatever the structure
-of S: nothing need decay beyond the last node. See "Band-limited bounds" in doc/theory.rst, equation
-``band``.
+where f(x) is ``exp(-x theta / delta)`` for x >= 0 and 0 below. Graham and Vaaler (1981) found the
+functions above and below f that are closest to it among those whose Fourier transforms vanish
+outside of (-1, 1). Their expectations are sums over the transform of S at finitely many nodes, and
+bound the tail whatever the structure of S: nothing need decay beyond the last node. See
+"Band-limited bounds" in doc/theory.rst, equation ``band``.
 
 * The sums are those of a period T. Aliases only add to the majorant; their part in the minorant is
   bounded by Chernoff's inequality, and subtracted.
