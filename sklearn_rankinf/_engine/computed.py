@@ -216,9 +216,8 @@ class ComputedDistribution:
         if beyond.size:
             counted, side = self._form.value(t[beyond], sign)
             log_p[beyond] = self._tails.log_upper_bound(counted, side)
-        if self._tails.merges:
-            upper = np.maximum(self.bounds(t, sign)[1], np.finfo(float).tiny)
-            log_p = np.minimum(log_p, np.log(upper))
+        upper = np.maximum(self.bounds(t, sign)[1], np.finfo(float).tiny)
+        log_p = np.minimum(log_p, np.log(upper))
         if sign < 0 and self._n_blocks <= SETTINGS.most_blocks_at_bottom:
             log_p = np.minimum(log_p, self._log_bounds_at_the_bottom(t)[0])
         # No value that is reached is rarer than one placement.

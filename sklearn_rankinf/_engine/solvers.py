@@ -476,7 +476,7 @@ class Tails:
             transform = RankingTransform(
                 blocks, more, self._n_positives, self.merges, largest, BANDS.negligible
             )
-        numbers = self._n_samples, self._std, self._support_within, self._tolerance
+        numbers = self._n_samples, self._mean, self._std, self._support_within, self._tolerance
         return BandLimitedTails(transform, *numbers)
 
     def _enclosed(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:

@@ -60,6 +60,10 @@ class BandSettings:
     most_nodes: int = 8192
     # Aliases, relative to the tail, are negligible beside the distance of the bounds.
     log_aliases: float = -9.0
+    # Cumulant generating function of the centred sum at the first tilt, at most, and how many times
+    # the standard deviation the scale of tilts may be for it.
+    most_at_first: float = 1.0
+    largest_scale: float = 1e6
     # Periods are 2**(1 / periods_of_octave) apart.
     periods_of_octave: int = 4
     # Share of the tilted total below which a path is left out, and of all such paths.
@@ -82,8 +86,8 @@ class BandLimitedTails:
         The transform of the statistic, of blocks that are not merged.
     n_samples : int
         Number of items.
-    scale : float
-        Standard deviation of the statistic.
+    mean, scale : float
+        Mean and standard deviation of the statistic.
     support : tuple of float
         Values that the support does not exceed.
     tolerance : float, default=0.0
@@ -94,17 +98,29 @@ class BandLimitedTails:
         self,
         transform: Transform,
         n_samples: int,
+        mean: float,
         scale: float,
         support: tuple[float, float],
         tolerance: float = 0.0,
     ) -> None:
         self._transform, self._support, self._tolerance = transform, support, tolerance
-        self._tilts = Tilts(transform, scale, scale, support)
+        self._tilts, upper = Tilts(transform, scale, scale, support), scale
+        while self._starts_too_steep(mean) and upper < SETTINGS.largest_scale * scale:
+            upper *= 2.0
+            self._tilts = Tilts(transform, upper, scale, support)
         times = min(max(n_samples / SETTINGS.many, 1.0), SETTINGS.most_times)
         work = (SETTINGS.work, SETTINGS.work_if_useful)
         self._work, self._useful_work = (
             times * (SETTINGS.work_with_tolerance if tolerance else each) for each in work
         )
+
+    def _starts_too_steep(self, mean: float) -> bool:
+        """Whether the first tilt upwards already moves the distribution far from its mean.
+
+        Sums that are convex in the hits of a block jump from their body to its far end.
+        """
+        thetas, log_mgfs = self._tilts.ladder(1, 1)
+        return bool(log_mgfs[0] - thetas[0] * mean > SETTINGS.most_at_first)
 
     def tail(self, s: Floats, sign: int) -> TailEstimates:
         """``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1) between their bounds.
