@@ -186,9 +186,9 @@ class ComputedDistribution:
             limit = SETTINGS.rough if is_coarse else SETTINGS.very_rough
             rough = where[(error > limit) & (error <= UNKNOWN)]
             if rough.size:
-                put_within(found, rough, self.bounds(t[rough], sign), "midpoint of bounds")
+                put_within(found, rough, self._bounds(t[rough], sign), "midpoint of bounds")
         if unknown.size:
-            log_p, half = middle(*self.bounds(t[unknown], sign))
+            log_p, half = middle(*self._bounds(t[unknown], sign))
             known = half <= UNKNOWN
             log_p[~known] = self._log_upper_bound(t[unknown[~known]], sign)
             bounded = TailEstimates.of(log_p, "upper bound", enclosure=np.inf)
@@ -223,7 +223,7 @@ class ComputedDistribution:
         if beyond.size:
             counted, side = self._form.value(t[beyond], sign)
             log_p[beyond] = self._tails.log_upper_bound(counted, side)
-        upper = np.maximum(self.bounds(t, sign)[1], np.finfo(float).tiny)
+        upper = np.maximum(self._bounds(t, sign)[1], np.finfo(float).tiny)
         log_p = np.minimum(log_p, np.log(upper))
         if sign < 0 and self._n_blocks <= SETTINGS.most_blocks_at_bottom:
             log_p = np.minimum(log_p, self._log_bounds_at_the_bottom(t)[0])
@@ -509,6 +509,15 @@ class ComputedDistribution:
 
     def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
+        lower, upper = self._bounds(t, sign)
+        # A bound of a tail also bounds the larger tails from below and the smaller from above.
+        order = np.argsort(-sign * t)
+        lower[order] = np.maximum.accumulate(lower[order])
+        upper[order[::-1]] = np.minimum.accumulate(upper[order[::-1]])
+        return lower, upper
+
+    def _bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """The same for each value alone: tails do not depend on what else is asked for."""
         lower, upper = self._tail_bounds.bounds(*self._form.value(t, sign))
         near, far = self._ends[::sign]
         certain, impossible = sign * t <= sign * near, sign * t > sign * far
