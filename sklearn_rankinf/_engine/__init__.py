@@ -9,7 +9,7 @@ With ``y_b`` positives in block b and ``h_b`` before it, the engine computes
 for any coefficients, with an estimate of the relative error. Metrics define the coefficients in
 `sklearn_rankinf._metrics`: for average precision without ties ``cross = square = 1 / (m r)`` at
 rank r, since a positive with h before it adds the precision ``(h + 1) / r``, over m. Positives and
-negatives mostly exchange their roles if negatives are fewer (`Increments.of_misses`).
+negatives mostly exchange their roles if negatives are fewer (`canonical`).
 
 Increments, exact moments, merged ranks and hypergeometric tails come from the package
 `_statistics`. The package `_means` has the distribution of the mean of S over independent queries.
@@ -17,6 +17,7 @@ Sections and equations are those of doc/theory.rst.
 
 Modules, in reading order: calls go from `distribution` upwards
 ---------------------------------------------------------------
+canonical           `CanonicalSum`: what is counted, in which blocks, with which weights
 estimates           `ErrorEstimate`: one error budget of six parts; `TailEstimates`; `SOLVERS`
 exact/              enumeration, counting, branch and bound, guaranteed bounds
 inversion/          tilts, transform, contours, stratified contours
@@ -32,7 +33,8 @@ Solvers
 `NullDistribution.solver` returns these names. Parts of errors are those of `ErrorEstimate`.
 
 name                       module and method; reference; source of the error
-closed form                computed: ``P(S = best)``, ends of the support; rounding
+closed form                computed: ``P(S = best)``, ends of the support; exact/one_hit: a rank by
+                           bisection; rounding
 enumeration                exact/enumeration: all outcomes by a forward pass; rounding
 meet in the middle         exact/enumeration: two sorted lists; Horowitz & Sahni 1974; rounding
 two or three positives     exact/few_positives: counts by binary searches; rounding

@@ -25,7 +25,7 @@ from sklearn_rankinf._engine.conditioning import (
     block_to_condition_on,
 )
 from sklearn_rankinf._engine.estimates import TailEstimates
-from sklearn_rankinf._engine.exact.bounds import TailBounds, put_within
+from sklearn_rankinf._engine.exact.bounds import TailBounds
 from sklearn_rankinf._engine.exact.branch_and_bound import BranchAndBoundTails
 from sklearn_rankinf._engine.exact.enumeration import (
     MeetInTheMiddleTails,
@@ -65,9 +65,6 @@ class ComputedSettings:
 
     # Error above which a tail is unknown: only an upper bound of it is returned.
     unknown: float = 0.1
-    # Error above which tails are kept within guaranteed bounds, up to a number of blocks.
-    rough: float = 0.02
-    most_blocks_of_rough: int = 1_000
     # Error above which conditioning on a block is tried, with a tolerance too, up to a number of
     # blocks.
     worth_conditioning: float = 0.1
@@ -156,7 +153,7 @@ class ComputedDistribution:
             negligible = max(SETTINGS.negligible, SETTINGS.part_of_tolerance * self._tolerance)
             rest = partial(self._far_tail, log_negligible=math.log(negligible))
             found.put(left, about_the_mean(self._far_tail, t[left], sign, self._mean, rest))
-            self._hold_within_bounds(found, left, t, sign)
+            self._bound_unknown(found, left, t, sign)
         np.minimum(found.log_p, 0.0, out=found.log_p)
         return found
 
@@ -173,18 +170,10 @@ class ComputedDistribution:
         found.error.enclosure[found.error.total > UNKNOWN] = np.inf
         return found
 
-    def _hold_within_bounds(
-        self, found: TailEstimates, where: Integers, t: Floats, sign: int
-    ) -> None:
-        """Hold rough tails within their guaranteed bounds; of unknown ones keep an upper bound.
-
-        The midpoint of the bounds takes the place of a tail with a larger error.
-        """
+    def _bound_unknown(self, found: TailEstimates, where: Integers, t: Floats, sign: int) -> None:
+        """Keep a guaranteed upper bound, in place, of tails with an unknown or too large error."""
         error = found.error.total[where]
         unknown = where[np.isinf(error) if self._tolerance else error > UNKNOWN]
-        rough = where[(error > SETTINGS.rough) & (error <= UNKNOWN)]
-        if not self._tolerance and rough.size and self._n_blocks <= SETTINGS.most_blocks_of_rough:
-            put_within(found, rough, self.bounds(t[rough], sign), "midpoint of bounds")
         if unknown.size:
             log_p = self._log_upper_bound(t[unknown], sign)
             found.put(unknown, TailEstimates.of(log_p, "upper bound", enclosure=np.inf))
@@ -216,7 +205,7 @@ class ComputedDistribution:
         if beyond.size:
             counted, side = self._form.value(t[beyond], sign)
             log_p[beyond] = self._tails.log_upper_bound(counted, side)
-        upper = np.maximum(self.bounds(t, sign)[1], np.finfo(float).tiny)
+        upper = np.maximum(self._bounds(t, sign)[1], np.finfo(float).tiny)
         log_p = np.minimum(log_p, np.log(upper))
         if sign < 0 and self._n_blocks <= SETTINGS.most_blocks_at_bottom:
             log_p = np.minimum(log_p, self._log_bounds_at_the_bottom(t)[0])
@@ -507,7 +496,22 @@ class ComputedDistribution:
 
     def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
-        lower, upper = self._tail_bounds.bounds(*self._form.value(t, sign))
+        lower, upper = self._bounds(t, sign)
+        # A bound of a tail also bounds the larger tails from below and the smaller from above.
+        order = np.argsort(-sign * t)
+        lower[order] = np.maximum.accumulate(lower[order])
+        upper[order[::-1]] = np.minimum.accumulate(upper[order[::-1]])
+        return lower, upper
+
+    def _bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """The same for each value alone: tails do not depend on what else is asked for."""
+        counted, side = self._form.value(t, sign)
+        lower, upper = self._tail_bounds.bounds(counted, side)
+        beyond = np.flatnonzero(sign * (t - self._mean) > 0.0)
+        if beyond.size:
+            low, high = np.exp(self._tails.log_bounds(counted[beyond], side))
+            lower[beyond] = np.maximum(lower[beyond], low)
+            upper[beyond] = np.minimum(upper[beyond], high)
         near, far = self._ends[::sign]
         certain, impossible = sign * t <= sign * near, sign * t > sign * far
         return np.where(certain, 1.0, lower), np.where(impossible, 0.0, upper)

@@ -65,8 +65,8 @@ class BandSettings:
     # of tilts in standard deviations.
     most_at_first: float = 1.0
     largest_scale: float = 1e6
-    # Turns, the tilt times the period, above which tilts at these steps of the ladder are tried, and
-    # by how much their Chernoff exponents may differ.
+    # Turns, the tilt times the period, above which tilts at these steps of the ladder are tried,
+    # and by how much their Chernoff exponents may differ.
     many_turns: float = 100.0
     shifts: tuple[float, ...] = (-0.5, -1.0, -1.5, 0.5)
     most_excess: float = 12.0
