@@ -154,7 +154,7 @@ def _distribution_of_sum(problem: Problem, tolerance: float) -> Distribution:
             best = statistic.best(n_samples, n_positives)
             return ListedDistribution(np.minimum(listed.values, best), listed.log_counts)
     if not _is_in_closed_form(problem):
-        counted = counted_atoms(increments, n_positives)
+        counted = counted_atoms(increments, n_positives, tolerance > 0.0)
         if counted is not None:
             return ListedDistribution(counted.values, counted.log_counts, "integer weights")
     return ComputedDistribution(*problem, tolerance)

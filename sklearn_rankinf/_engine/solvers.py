@@ -20,7 +20,7 @@ from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import ROUGH_TOLERANCE, TailEstimates, accepted_error
 from sklearn_rankinf._engine.exact.bounds import bounding_increments, middle
 from sklearn_rankinf._engine.exact.integer_weights import near_periods, nearly_step_of
-from sklearn_rankinf._engine.exact.near_maximum import FEW, ROUNDING, NearMaximum
+from sklearn_rankinf._engine.exact.near_maximum import FEW, ROUGHLY_FEW, ROUNDING, NearMaximum
 from sklearn_rankinf._engine.inversion.band_limited import SETTINGS as BANDS
 from sklearn_rankinf._engine.inversion.band_limited import BandLimitedTails
 from sklearn_rankinf._engine.inversion.bands import tilted_bands, windows
@@ -291,7 +291,9 @@ class Tails:
         return self._near_maximum.tail(t, sign)
 
     def _listed(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
-        return self._near_maximum.tail(t, sign, lambda value: self._may_be_few(value, sign))
+        few = ROUGHLY_FEW if self._tolerance >= ROUGH_TOLERANCE else FEW
+        may_be_few = partial(self._may_be_few, sign=sign, limit=few)
+        return self._near_maximum.tail(t, sign, may_be_few, few)
 
     def _few_listed(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
         """Lists where the known tails hold few placements."""
