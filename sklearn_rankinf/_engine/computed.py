@@ -90,6 +90,8 @@ class ComputedSettings:
     most_searches: float = 1e9
     # Relative distance from a perfect ranking within which a value is the largest one.
     equal_to_best: float = 2e-12
+    # Difference of the two largest values, relative to them, that rounding does not hide.
+    noticeable: float = 1e-10
     # Rounding errors of closed forms and of hypergeometric bounds.
     rounding: float = 1e-12
     # A probability that is negligible beside 1: lost in rounding, or this part of the tolerance.
@@ -144,6 +146,11 @@ class ComputedDistribution:
         if at_zero.any():
             found.log_p[at_zero] = _log_complement(log_zero) if sign > 0 else log_zero
             inside[at_zero] = False
+        log_top, below_top = self._atom_at_top
+        at_top = inside & ((t > below_top) if sign > 0 else (t >= below_top))
+        if at_top.any():
+            found.log_p[at_top] = log_top if sign > 0 else _log_complement(log_top)
+            inside[at_top] = False
         at_bottom = inside & (t < SETTINGS.bottom * self._std)
         if at_bottom.any() and self._n_blocks <= SETTINGS.most_blocks_at_bottom:
             found.put(np.flatnonzero(at_bottom), self._tail_at_the_bottom(t[at_bottom], sign))
@@ -248,6 +255,30 @@ class ComputedDistribution:
     def _ends(self) -> tuple[float, float]:
         """Values that no value exceeds: the smallest and the largest where these are found."""
         return self.support() if self._has_support else (0.0, self._best)
+
+    @cached_property
+    def _atom_at_top(self) -> tuple[float, float]:
+        """Log probability of the largest value with ties, and the value below it.
+
+        For weights that fall from block to block. Of all other outcomes those with one hit moved
+        out of the last block that has any, or into it if it has room, have the largest value.
+        """
+        blocks, m = self._blocks, self._n_positives
+        if self._tie_sizes is None or not blocks.is_linear or np.any(np.diff(blocks.linear) > 0.0):
+            return -math.inf, math.inf
+        ends = np.cumsum(blocks.sizes)
+        hits = np.diff(np.minimum(ends, m), prepend=0)
+        last = int(np.searchsorted(ends, m))
+        moves = [(last, last + 1)] if last + 1 < ends.size else []
+        if ends[last] > m and last > 0:
+            moves.append((last - 1, last))
+        lost = min(float(blocks.linear[i] - blocks.linear[j]) for i, j in moves)
+        high = self._attained[1]
+        if lost <= SETTINGS.noticeable * high:
+            return -math.inf, math.inf
+        sizes = blocks.sizes.tolist()
+        ways = sum(log_binomial(size, y) for size, y in zip(sizes, hits.tolist(), strict=True))
+        return ways - log_binomial(self._n_samples, m), high - (1.0 - 1e-9) * lost
 
     @cached_property
     def _atom_at_zero(self) -> tuple[float, float]:
