@@ -20,7 +20,7 @@ Modules, in reading order: calls go from `distribution` upwards
 canonical           `CanonicalSum`: what is counted, in which blocks, with which weights
 estimates           `ErrorEstimate`: one error budget of six parts; `TailEstimates`; `SOLVERS`
 exact/              enumeration, counting, branch and bound, guaranteed bounds
-inversion/          tilts, transform, contours, stratified contours
+inversion/          tilts, transform, contours, stratified contours, bounds on a finite band
 solvers             `Tails`: the sequence of inversions and bounds on one side of the mean
 conditioning        mixtures over the number of positives in a block of equal scores
 computed            `ComputedDistribution`: both sides, ends of the support, upper bounds
@@ -49,6 +49,8 @@ stratified contour         inversion/stratified: nodes from coarse to fine; far 
 conditioning on a block    conditioning: mixture over strata; Hoeffding 1963; errors of the strata,
                            truncation and enclosure of those left out
 branch and bound           exact/branch_and_bound: undecided branches; Land & Doig 1960; enclosure
+band-limited bounds        inversion/band_limited: majorants on a finite band; Graham & Vaaler 1981;
+                           enclosure, merging
 midpoint of bounds         exact/bounds, exact/lattice: increments rounded down to cells, if other
                            errors exceed 1e-2, or 1e-5 of few blocks; enclosure
 hypergeometric bounds      computed: values of nearly 0, no positive above s or s / m; enclosure
@@ -70,6 +72,7 @@ band            the rows, and hits in a block, that carry the tilted distributio
 tilt            theta in the weights ``exp(theta S)``; at the saddle point s is the tilted mean
 contour         the line ``Re z = theta``, and the nodes of the trapezoidal rule on it
 period          T of ``P(S >= s + k T)``, the aliases; nodes are 2 pi / T apart
+width           half the interval of Im z on which band-limited bounds know the transform
 excess          Chernoff exponent of a tilt minus the smallest exponent of all tilts
 body            the statistic without the top ranks, and its standard deviation
 steep           a single hit adds more than three standard deviations
