@@ -196,11 +196,11 @@ class MeanDistribution:
         inside = (t > low) & (t <= high) if sign > 0 else (t >= low) & (t < high)
         near_best = t >= high - SETTINGS.equal_to_largest * (high + self._constant)
         is_best = inside & near_best & (sign > 0)
-        log_best = self._log_probability_of_best if is_best.any() else -math.inf
-        is_best &= log_best > -math.inf
-        best = np.full(np.count_nonzero(is_best), log_best)
-        rounding = SETTINGS.rounding_of_largest * self._n
-        found.put(is_best, TailEstimates.of(best, "enumeration", rounding=rounding))
+        if is_best.any():
+            log_best, rounding = self._log_probability_of_best
+            is_best &= log_best > -math.inf
+            best = np.full(np.count_nonzero(is_best), log_best)
+            found.put(is_best, TailEstimates.of(best, "enumeration", rounding=rounding))
         beyond = sign * (t - self._mean) >= 0.0
         outer, inner = inside & ~is_best & beyond, inside & ~is_best & ~beyond
         if outer.any():
@@ -280,14 +280,17 @@ class MeanDistribution:
         return float(increments.total(at_top[::-1])), float(increments.total(at_top))
 
     @cached_property
-    def _log_probability_of_best(self) -> float:
+    def _log_probability_of_best(self) -> tuple[float, float]:
+        """Log probability that every query has its largest value, -inf if unknown; its error."""
         best = self._statistic.log_probability_of_best
         perfect = math.fsum(
             p.count * best(p.n_samples, p.n_positives, p.tie_sizes) for p in self._parts
         )
         if perfect > -np.inf:
-            return perfect
-        return math.fsum(p.count * self._log_probability_of_largest(p) for p in self._parts)
+            return perfect, SETTINGS.rounding
+        # With ties the best value may be unattainable.
+        largest = math.fsum(p.count * self._log_probability_of_largest(p) for p in self._parts)
+        return largest, SETTINGS.rounding_of_largest * self._n
 
     def _log_probability_of_largest(self, part: Part) -> float:
         """Log probability of the largest value of a query with ties; -inf if it is not exact."""
