@@ -226,7 +226,8 @@ def test_bounds_of_metrics_enclose_enumeration(name, sizes, m):
     offset = metric.offset(sum(sizes), m)
 
     def bounds(x, sign):
-        return tails.log_bounds(*form.value(x - offset, sign))
+        # Just before a value, which is rounded.
+        return tails.log_bounds(*form.value(x - offset - sign * 1e-12, sign))
 
     n_known = assert_encloses(bounds, values, shares, at_values)
     # Bounds of more than nothing, on either side of the mean.
