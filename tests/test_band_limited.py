@@ -16,15 +16,15 @@ import oracles
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.integrate import simpson
 
-from sklearn_rankinf import Bedroc, DiscountedCumulativeGain, Ranking, ap_null_distribution, metric_test
+from sklearn_rankinf import (
+    DiscountedCumulativeGain,
+)
 from sklearn_rankinf._engine.canonical import CanonicalSum
 from sklearn_rankinf._engine.computed import ComputedDistribution, tails_of
-from sklearn_rankinf._engine.estimates import TailEstimates, accepted_error
 from sklearn_rankinf._engine.inversion.band_limited import majorant_and_gap
-from sklearn_rankinf._engine.inversion.contour import ContourInversion
 from sklearn_rankinf._metrics import AveragePrecision, RocAuc
 from sklearn_rankinf._scorers import resolution
 from sklearn_rankinf._statistics.increments import Increments

@@ -113,6 +113,8 @@ class SolverSettings:
     # The same for rows of clusters, and where the bounds of a finite band are known.
     unclear: float = 0.1
     wide: float = 1.0
+    # Blocks of lists with ties up to which a rough tolerance is met by bands first.
+    bands_first_up_to: int = 1_000
     log_near: float = -5.0
     # Log of a tail below which a longer contour is tried, and one with blocks merged less.
     log_longer: float = -12.0
@@ -255,7 +257,9 @@ class Tails:
         rough, band = max(good, s.tolerable), "band-limited bounds"
         worth_band = s.wide if self.merges else rough
         last = s.tolerable if self.merges else partial(self._error_worth_seconds, good)
-        early = self._is_certified and self._tolerance >= ROUGH_TOLERANCE
+        # Lists with ties differ from fold to fold: a band takes less time than a first contour.
+        tied = self._n_blocks < self._n_samples and self._n_blocks <= s.bands_first_up_to
+        early = (self._is_certified or tied) and self._tolerance >= ROUGH_TOLERANCE
         above = s.tolerable if few_hits else good
         if self._is_clustered and not early:
             above = s.unclear
@@ -275,7 +279,7 @@ class Tails:
             (few_hits, Solver("midpoint of bounds", self._enclosed, good)),
             (self._is_certified and not early, Solver(band, self._band_limited, good)),
             (True, Solver("contour", self._contour_tail, above)),
-            (not self._is_certified, Solver(band, self._band_limited, worth_band)),
+            (not (early or self._is_certified), Solver(band, self._band_limited, worth_band)),
             (True, Solver("midpoint of bounds", self._enclosed, last)),
             (
                 self.merges and not self._tolerance,
