@@ -993,7 +993,10 @@ def plain(value: Any) -> Any:
 
 def _up(t: Floats) -> Floats:
     """Slightly above every value that counts as equal to t."""
-    return t + _SAME * np.abs(t) + np.finfo(float).smallest_subnormal
+    least = np.finfo(float).smallest_subnormal
+    above = t + _SAME * np.abs(t) + least
+    # No number is between the largest negative one and 0, so that these two count as equal.
+    return np.asarray(np.where(above == 0.0, least, above))
 
 
 def _down(t: Floats) -> Floats:
