@@ -6,7 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rankinf._engine.distribution import exact_distribution, exact_mean_and_variance
+from sklearn_rankinf._engine.distribution import (
+    exact_distribution,
+    exact_mean_and_variance,
+    exact_standard_deviation,
+)
 from sklearn_rankinf._engine.listed import ListedDistribution
 from sklearn_rankinf._frozen_distributions import NullDistribution
 from sklearn_rankinf._sampling.labellings import NullSampler, chunk_sizes
@@ -59,6 +63,10 @@ class RankNullDistribution(NullDistribution):
         if mirrored is None:
             return self.statistic, n, m, sizes
         return mirrored, n, n - m, None if sizes is None else sizes[::-1]
+
+    def std(self) -> float:
+        """Exact standard deviation."""
+        return exact_standard_deviation(*self._problem)
 
     @cached_property
     def _mean_and_variance(self) -> tuple[float, float]:

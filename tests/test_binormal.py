@@ -471,3 +471,25 @@ def test_coverage_of_the_inversion():
     assert_allclose(np.mean((low <= mean) & (mean <= high)), 0.95, atol=N_ERRORS * error + 0.005)
     assert_share(np.mean(low > mean), 0.025, n_sets, 4000)
     assert_share(np.mean(high < mean), 0.025, n_sets, 4000)
+
+
+@pytest.mark.parametrize("lost", [1, 10, 33])
+def test_inverted_limits_hold_the_observed_value_and_are_nested(lost):
+    # BEDROC near its largest value: all positives first but for the last, which is farther down.
+    n, m, alpha = 100, 10, 100.0
+
+    def bedroc(ranks):
+        sums = np.exp(-alpha * ranks / n).sum(axis=1)
+        first = np.exp(-alpha * np.arange(1, m + 1) / n).sum()
+        last = np.exp(-alpha * np.arange(n - m + 1, n + 1) / n).sum()
+        return (sums - last) / (first - last)
+
+    value = float(bedroc(np.array([[*range(1, m), m + lost]]))[0])
+    limits = [inverted_limits(bedroc, value, n, m, level, seed=0)[:2] for level in (0.5, 0.9, 0.99)]
+    for low, high in limits:
+        assert low <= value <= high <= 1.0
+    (low, high), *wider = limits
+    for other_low, other_high in wider:
+        assert other_low <= low
+        assert high <= other_high
+        low, high = other_low, other_high

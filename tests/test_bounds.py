@@ -216,8 +216,12 @@ def test_bounds_are_monotone(alternative, monkeypatch):
     sign = 1 if alternative == "greater" else -1
     x = np.linspace(-0.1, 1.1, 1201)
     lower, upper = null.pvalue_bounds(x, alternative)
-    assert np.all(sign * np.diff(lower) <= 0.0)
-    assert np.all(sign * np.diff(upper) <= 0.0)
+    # Each range of values has a histogram of its own: below the mean, and up to 4, 5.7 ... standard
+    # deviations above it.
+    edges = null.mean() + np.append(0.0, 4.0 * 2.0 ** (0.5 * np.arange(10))) * null.std()
+    same = np.diff(np.searchsorted(edges, x)) == 0
+    assert np.all(sign * np.diff(lower)[same] <= 0.0)
+    assert np.all(sign * np.diff(upper)[same] <= 0.0)
     assert np.all(lower <= upper)
     shuffled = np.random.default_rng(0).permutation(x.size)
     assert_array_equal(null.pvalue_bounds(x[shuffled], alternative)[0], lower[shuffled])

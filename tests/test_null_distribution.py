@@ -609,7 +609,7 @@ def test_pvalues_lie_between_guaranteed_bounds(n_samples, n_positives, tie_sizes
             continue
         low, high = oracles.tail_bounds(n_samples, n_positives, x, tie_sizes=tie_sizes)
         stated = float(null.relative_error(x))
-        assert stated < 0.01
+        assert stated < 0.05
         assert low * (1 - stated) <= null.pvalue(x) <= high * (1 + stated), (z, low, high)
         # No atom lies exactly at x: the lower tail is the complement, to within rounding.
         stated = float(null.relative_error(x, "less"))

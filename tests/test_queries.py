@@ -29,6 +29,7 @@ from sklearn_rankinf import (
     mean_average_precision_test,
 )
 from sklearn_rankinf._engine.estimates import TailEstimates
+from sklearn_rankinf._engine.inversion.band_limited import BandLimitedTails
 from sklearn_rankinf._engine.inversion.contour import ContourInversion
 from sklearn_rankinf._means import lattice
 from sklearn_rankinf._means.distribution import MeanDistribution, Part
@@ -455,7 +456,8 @@ def test_what_rounding_hides_on_a_lattice_of_the_span_has_an_upper_bound(monkeyp
     t = exact._mean + np.array([2.0, 6.0, 9.0]) * exact._std
     log_p = exact.estimates(t, 1).log_p
     monkeypatch.setattr(lattice, "_ROUNDING", 1e-3)
-    monkeypatch.setattr(ContourInversion, "tail", lambda self, s, sign: unknown(s))
+    for inversion in (ContourInversion, BandLimitedTails):
+        monkeypatch.setattr(inversion, "tail", lambda self, s, sign: unknown(s))
     monkeypatch.setattr(MeanDistribution, "_sums", None)
     monkeypatch.setattr(MeanDistribution, "_lattice", None)
     found = MeanDistribution(AveragePrecision(), queries).estimates(t, 1)

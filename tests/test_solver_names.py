@@ -48,6 +48,10 @@ PROBLEMS = {
     "far upper tail": (lambda: ap(1000, 100, 60.0), {"contour"}),
     "lower tail": (lambda: ap_below(1000, 100, -2.5), {"contour"}),
     "complement": (lambda: metric("roc_auc", 1000, 500, -20.0), {"upper bound"}),
+    "few levels far up": (
+        lambda: metric("average_precision", 2000, 100, 16.0, tie_sizes=[40] * 50),
+        {"band-limited bounds"},
+    ),
     "steep": (lambda: ap(10_000, 50, 1.0, 5.0, 20.0), {"stratified contour"}),
     "steep below": (lambda: ap_below(10_000, 50, -1.0, -0.5), {"stratified contour"}),
     "most are positive": (lambda: ap(1000, 900, 1.0), {"contour"}),

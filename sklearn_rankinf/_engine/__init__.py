@@ -9,7 +9,7 @@ With ``y_b`` positives in block b and ``h_b`` before it, the engine computes
 for any coefficients, with an estimate of the relative error. Metrics define the coefficients in
 `sklearn_rankinf._metrics`: for average precision without ties ``cross = square = 1 / (m r)`` at
 rank r, since a positive with h before it adds the precision ``(h + 1) / r``, over m. Positives and
-negatives mostly exchange their roles if negatives are fewer (`Increments.of_misses`).
+negatives mostly exchange their roles if negatives are fewer (`canonical`).
 
 Increments, exact moments, merged ranks and hypergeometric tails come from the package
 `_statistics`. The package `_means` has the distribution of the mean of S over independent queries.
@@ -17,9 +17,10 @@ Sections and equations are those of doc/theory.rst.
 
 Modules, in reading order: calls go from `distribution` upwards
 ---------------------------------------------------------------
+canonical           `CanonicalSum`: what is counted, in which blocks, with which weights
 estimates           `ErrorEstimate`: one error budget of six parts; `TailEstimates`; `SOLVERS`
 exact/              enumeration, counting, branch and bound, guaranteed bounds
-inversion/          tilts, transform, contours, stratified contours
+inversion/          tilts, transform, contours, stratified contours, bounds on a finite band
 solvers             `Tails`: the sequence of inversions and bounds on one side of the mean
 conditioning        mixtures over the number of positives in a block of equal scores
 computed            `ComputedDistribution`: both sides, ends of the support, upper bounds
@@ -32,7 +33,8 @@ Solvers
 `NullDistribution.solver` returns these names. Parts of errors are those of `ErrorEstimate`.
 
 name                       module and method; reference; source of the error
-closed form                computed: ``P(S = best)``, ends of the support; rounding
+closed form                computed: ``P(S = best)``, ends of the support; exact/one_hit: a rank by
+                           bisection; rounding
 enumeration                exact/enumeration: all outcomes by a forward pass; rounding
 meet in the middle         exact/enumeration: two sorted lists; Horowitz & Sahni 1974; rounding
 two or three positives     exact/few_positives: counts by binary searches; rounding
@@ -47,6 +49,8 @@ stratified contour         inversion/stratified: nodes from coarse to fine; far 
 conditioning on a block    conditioning: mixture over strata; Hoeffding 1963; errors of the strata,
                            truncation and enclosure of those left out
 branch and bound           exact/branch_and_bound: undecided branches; Land & Doig 1960; enclosure
+band-limited bounds        inversion/band_limited: majorants on a finite band; Graham & Vaaler 1981;
+                           enclosure, merging
 midpoint of bounds         exact/bounds, exact/lattice: increments rounded down to cells, if other
                            errors exceed 1e-2, or 1e-5 of few blocks; enclosure
 hypergeometric bounds      computed: values of nearly 0, no positive above s or s / m; enclosure
@@ -68,6 +72,7 @@ band            the rows, and hits in a block, that carry the tilted distributio
 tilt            theta in the weights ``exp(theta S)``; at the saddle point s is the tilted mean
 contour         the line ``Re z = theta``, and the nodes of the trapezoidal rule on it
 period          T of ``P(S >= s + k T)``, the aliases; nodes are 2 pi / T apart
+width           half the interval of Im z on which band-limited bounds know the transform
 excess          Chernoff exponent of a tilt minus the smallest exponent of all tilts
 body            the statistic without the top ranks, and its standard deviation
 steep           a single hit adds more than three standard deviations

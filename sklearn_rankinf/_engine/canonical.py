@@ -38,7 +38,7 @@ _MOST_RANKS_COMPARED = 2_000_000
 # up to this part of the difference between the largest and the smallest one.
 _ULPS = 4.0
 _SAME = 1e-12
-# Largest number of steps between two weights: with more, rounded ratios do not separate fractions.
+# Largest number of steps between two weights: with more, rounding hides which fraction it is.
 _MOST_STEPS = 4_000_000
 # Weights are multiples of a step if off by no more than this part of the largest weight, and of the
 # step.

@@ -25,7 +25,7 @@ from sklearn_rankinf._engine.conditioning import (
     block_to_condition_on,
 )
 from sklearn_rankinf._engine.estimates import TailEstimates
-from sklearn_rankinf._engine.exact.bounds import TailBounds, put_within
+from sklearn_rankinf._engine.exact.bounds import TailBounds
 from sklearn_rankinf._engine.exact.branch_and_bound import BranchAndBoundTails
 from sklearn_rankinf._engine.exact.enumeration import (
     MeetInTheMiddleTails,
@@ -65,13 +65,10 @@ class ComputedSettings:
 
     # Error above which a tail is unknown: only an upper bound of it is returned.
     unknown: float = 0.1
-    # Error above which tails are kept within guaranteed bounds, up to a number of blocks.
-    rough: float = 0.02
-    most_blocks_of_rough: int = 1_000
     # Error above which conditioning on a block is tried, with a tolerance too, up to a number of
     # blocks.
     worth_conditioning: float = 0.1
-    worth_conditioning_roughly: float = 1.0
+    worth_conditioning_roughly: float = 1e3
     # Hits up to which strata are cheap.
     quickly_conditioned: int = 64
     most_blocks_of_conditioning: int = 5_000
@@ -93,6 +90,8 @@ class ComputedSettings:
     most_searches: float = 1e9
     # Relative distance from a perfect ranking within which a value is the largest one.
     equal_to_best: float = 2e-12
+    # Difference of the two largest values, relative to them, that rounding does not hide.
+    noticeable: float = 1e-10
     # Rounding errors of closed forms and of hypergeometric bounds.
     rounding: float = 1e-12
     # A probability that is negligible beside 1: lost in rounding, or this part of the tolerance.
@@ -147,6 +146,11 @@ class ComputedDistribution:
         if at_zero.any():
             found.log_p[at_zero] = _log_complement(log_zero) if sign > 0 else log_zero
             inside[at_zero] = False
+        log_top, below_top = self._atom_at_top
+        at_top = inside & ((t > below_top) if sign > 0 else (t >= below_top))
+        if at_top.any():
+            found.log_p[at_top] = log_top if sign > 0 else _log_complement(log_top)
+            inside[at_top] = False
         at_bottom = inside & (t < SETTINGS.bottom * self._std)
         if at_bottom.any() and self._n_blocks <= SETTINGS.most_blocks_at_bottom:
             found.put(np.flatnonzero(at_bottom), self._tail_at_the_bottom(t[at_bottom], sign))
@@ -156,7 +160,7 @@ class ComputedDistribution:
             negligible = max(SETTINGS.negligible, SETTINGS.part_of_tolerance * self._tolerance)
             rest = partial(self._far_tail, log_negligible=math.log(negligible))
             found.put(left, about_the_mean(self._far_tail, t[left], sign, self._mean, rest))
-            self._hold_within_bounds(found, left, t, sign)
+            self._bound_unknown(found, left, t, sign)
         np.minimum(found.log_p, 0.0, out=found.log_p)
         return found
 
@@ -173,18 +177,10 @@ class ComputedDistribution:
         found.error.enclosure[found.error.total > UNKNOWN] = np.inf
         return found
 
-    def _hold_within_bounds(
-        self, found: TailEstimates, where: Integers, t: Floats, sign: int
-    ) -> None:
-        """Hold rough tails within their guaranteed bounds; of unknown ones keep an upper bound.
-
-        The midpoint of the bounds takes the place of a tail with a larger error.
-        """
+    def _bound_unknown(self, found: TailEstimates, where: Integers, t: Floats, sign: int) -> None:
+        """Keep a guaranteed upper bound, in place, of tails with an unknown or too large error."""
         error = found.error.total[where]
         unknown = where[np.isinf(error) if self._tolerance else error > UNKNOWN]
-        rough = where[(error > SETTINGS.rough) & (error <= UNKNOWN)]
-        if not self._tolerance and rough.size and self._n_blocks <= SETTINGS.most_blocks_of_rough:
-            put_within(found, rough, self.bounds(t[rough], sign), "midpoint of bounds")
         if unknown.size:
             log_p = self._log_upper_bound(t[unknown], sign)
             found.put(unknown, TailEstimates.of(log_p, "upper bound", enclosure=np.inf))
@@ -216,9 +212,8 @@ class ComputedDistribution:
         if beyond.size:
             counted, side = self._form.value(t[beyond], sign)
             log_p[beyond] = self._tails.log_upper_bound(counted, side)
-        if self._tails.merges:
-            upper = np.maximum(self.bounds(t, sign)[1], np.finfo(float).tiny)
-            log_p = np.minimum(log_p, np.log(upper))
+        upper = np.maximum(self._bounds(t, sign)[1], np.finfo(float).tiny)
+        log_p = np.minimum(log_p, np.log(upper))
         if sign < 0 and self._n_blocks <= SETTINGS.most_blocks_at_bottom:
             log_p = np.minimum(log_p, self._log_bounds_at_the_bottom(t)[0])
         # No value that is reached is rarer than one placement.
@@ -260,6 +255,30 @@ class ComputedDistribution:
     def _ends(self) -> tuple[float, float]:
         """Values that no value exceeds: the smallest and the largest where these are found."""
         return self.support() if self._has_support else (0.0, self._best)
+
+    @cached_property
+    def _atom_at_top(self) -> tuple[float, float]:
+        """Log probability of the largest value with ties, and the value below it.
+
+        For weights that fall from block to block. Of all other outcomes those with one hit moved
+        out of the last block that has any, or into it if it has room, have the largest value.
+        """
+        blocks, m = self._blocks, self._n_positives
+        if self._tie_sizes is None or not blocks.is_linear or np.any(np.diff(blocks.linear) > 0.0):
+            return -math.inf, math.inf
+        ends = np.cumsum(blocks.sizes)
+        hits = np.diff(np.minimum(ends, m), prepend=0)
+        last = int(np.searchsorted(ends, m))
+        moves = [(last, last + 1)] if last + 1 < ends.size else []
+        if ends[last] > m and last > 0:
+            moves.append((last - 1, last))
+        lost = min(float(blocks.linear[i] - blocks.linear[j]) for i, j in moves)
+        high = self._attained[1]
+        if lost <= SETTINGS.noticeable * high:
+            return -math.inf, math.inf
+        sizes = blocks.sizes.tolist()
+        ways = sum(log_binomial(size, y) for size, y in zip(sizes, hits.tolist(), strict=True))
+        return ways - log_binomial(self._n_samples, m), high - (1.0 - 1e-9) * lost
 
     @cached_property
     def _atom_at_zero(self) -> tuple[float, float]:
@@ -508,7 +527,22 @@ class ComputedDistribution:
 
     def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
-        lower, upper = self._tail_bounds.bounds(*self._form.value(t, sign))
+        lower, upper = self._bounds(t, sign)
+        # A bound of a tail also bounds the larger tails from below and the smaller from above.
+        order = np.argsort(-sign * t)
+        lower[order] = np.maximum.accumulate(lower[order])
+        upper[order[::-1]] = np.minimum.accumulate(upper[order[::-1]])
+        return lower, upper
+
+    def _bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """The same for each value alone: tails do not depend on what else is asked for."""
+        counted, side = self._form.value(t, sign)
+        lower, upper = self._tail_bounds.bounds(counted, side)
+        beyond = np.flatnonzero(sign * (t - self._mean) > 0.0)
+        if beyond.size:
+            low, high = np.exp(self._tails.log_bounds(counted[beyond], side))
+            lower[beyond] = np.maximum(lower[beyond], low)
+            upper[beyond] = np.minimum(upper[beyond], high)
         near, far = self._ends[::sign]
         certain, impossible = sign * t <= sign * near, sign * t > sign * far
         return np.where(certain, 1.0, lower), np.where(impossible, 0.0, upper)

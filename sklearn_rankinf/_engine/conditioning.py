@@ -225,6 +225,9 @@ class ConditionedTails:
             at, budget = np.array([i]), Budget(SETTINGS.max_work)
             own = self._tail(t[at], sign, log_negligible[at], log_negligible[at], budget)
             found.put_better(at, own)
+        # Under a loose bound everything may have been left out.
+        nothing = np.flatnonzero(np.isneginf(found.log_p))
+        found.put(nothing, TailEstimates.unknown(nothing.shape))
         return found
 
     def _tail(

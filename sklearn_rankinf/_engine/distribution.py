@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from sklearn_rankinf._engine.canonical import with_equal_blocks_merged
+from sklearn_rankinf._engine.canonical import CanonicalSum, with_equal_blocks_merged
 from sklearn_rankinf._engine.computed import (
     ComputedDistribution,
     CountedDistribution,
@@ -27,8 +27,10 @@ from sklearn_rankinf._statistics.additive import Statistic, horizon_of, incremen
 from sklearn_rankinf._statistics.hypergeometric import log_binomial
 from sklearn_rankinf._statistics.increments import FEW_BLOCKS, Integers
 from sklearn_rankinf._statistics.merging import grouped_increments
-from sklearn_rankinf._statistics.moments import mean_and_variance_of_sum
+from sklearn_rankinf._statistics.moments import mean_and_variance, mean_and_variance_of_sum
 
+# Variances from here to the inverse are computed in the unit of the statistic.
+_SMALLEST_SQUARE = 1e-250
 # Outcomes up to which all atoms are kept.
 MAX_ATOMS = 5e6
 # Outcomes up to which meeting in the middle is not tried.
@@ -57,8 +59,22 @@ def exact_mean_and_variance(
     """Exact mean and variance; O(1) in n for untied average precision, O(blocks) else."""
     if n_positives in (0, n_samples):
         return constant_value(statistic, n_samples, n_positives), 0.0
-    mean, variance = mean_and_variance_of_sum(statistic, n_samples, n_positives, tie_sizes)
+    with np.errstate(over="ignore"):
+        mean, variance = mean_and_variance_of_sum(statistic, n_samples, n_positives, tie_sizes)
     return mean + statistic.offset(n_samples, n_positives), variance
+
+
+def exact_standard_deviation(
+    statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
+) -> float:
+    """Exact standard deviation, also where floats don't hold the variance."""
+    problem = statistic, n_samples, n_positives, tie_sizes
+    variance = exact_mean_and_variance(*problem)[1]
+    if _SMALLEST_SQUARE < variance < 1.0 / _SMALLEST_SQUARE or n_positives in (0, n_samples):
+        return math.sqrt(variance)
+    canonical = CanonicalSum.of_problem(*problem)
+    _, variance = mean_and_variance(canonical.blocks, canonical.n_counted)
+    return canonical.form.scale * math.sqrt(variance)
 
 
 def constant_value(statistic: Statistic, n_samples: int, n_positives: int) -> float:
@@ -138,7 +154,7 @@ def _distribution_of_sum(problem: Problem, tolerance: float) -> Distribution:
             best = statistic.best(n_samples, n_positives)
             return ListedDistribution(np.minimum(listed.values, best), listed.log_counts)
     if not _is_in_closed_form(problem):
-        counted = counted_atoms(increments, n_positives)
+        counted = counted_atoms(increments, n_positives, tolerance > 0.0)
         if counted is not None:
             return ListedDistribution(counted.values, counted.log_counts, "integer weights")
     return ComputedDistribution(*problem, tolerance)

@@ -20,7 +20,7 @@ from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import ROUGH_TOLERANCE, TailEstimates, accepted_error
 from sklearn_rankinf._engine.exact.bounds import bounding_increments, middle
 from sklearn_rankinf._engine.exact.integer_weights import near_periods, nearly_step_of
-from sklearn_rankinf._engine.exact.near_maximum import FEW, ROUNDING, NearMaximum
+from sklearn_rankinf._engine.exact.near_maximum import FEW, ROUGHLY_FEW, ROUNDING, NearMaximum
 from sklearn_rankinf._engine.inversion.band_limited import SETTINGS as BANDS
 from sklearn_rankinf._engine.inversion.band_limited import BandLimitedTails
 from sklearn_rankinf._engine.inversion.bands import tilted_bands, windows
@@ -113,6 +113,8 @@ class SolverSettings:
     # The same for rows of clusters, and where the bounds of a finite band are known.
     unclear: float = 0.1
     wide: float = 1.0
+    # Blocks of lists with ties up to which a rough tolerance is met by bands first.
+    bands_first_up_to: int = 1_000
     log_near: float = -5.0
     # Log of a tail below which a longer contour is tried, and one with blocks merged less.
     log_longer: float = -12.0
@@ -255,7 +257,9 @@ class Tails:
         rough, band = max(good, s.tolerable), "band-limited bounds"
         worth_band = s.wide if self.merges else rough
         last = s.tolerable if self.merges else partial(self._error_worth_seconds, good)
-        early = self._is_certified and self._tolerance >= ROUGH_TOLERANCE
+        # Lists with ties differ from fold to fold: a band takes less time than a first contour.
+        tied = self._n_blocks < self._n_samples and self._n_blocks <= s.bands_first_up_to
+        early = (self._is_certified or tied) and self._tolerance >= ROUGH_TOLERANCE
         above = s.tolerable if few_hits else good
         if self._is_clustered and not early:
             above = s.unclear
@@ -275,7 +279,7 @@ class Tails:
             (few_hits, Solver("midpoint of bounds", self._enclosed, good)),
             (self._is_certified and not early, Solver(band, self._band_limited, good)),
             (True, Solver("contour", self._contour_tail, above)),
-            (not self._is_certified, Solver(band, self._band_limited, worth_band)),
+            (not (early or self._is_certified), Solver(band, self._band_limited, worth_band)),
             (True, Solver("midpoint of bounds", self._enclosed, last)),
             (
                 self.merges and not self._tolerance,
@@ -291,7 +295,9 @@ class Tails:
         return self._near_maximum.tail(t, sign)
 
     def _listed(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
-        return self._near_maximum.tail(t, sign, lambda value: self._may_be_few(value, sign))
+        few = ROUGHLY_FEW if self._tolerance >= ROUGH_TOLERANCE else FEW
+        may_be_few = partial(self._may_be_few, sign=sign, limit=few)
+        return self._near_maximum.tail(t, sign, may_be_few, few)
 
     def _few_listed(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
         """Lists where the known tails hold few placements."""
@@ -476,7 +482,7 @@ class Tails:
             transform = RankingTransform(
                 blocks, more, self._n_positives, self.merges, largest, BANDS.negligible
             )
-        numbers = self._n_samples, self._std, self._support_within, self._tolerance
+        numbers = self._n_samples, self._mean, self._std, self._support_within, self._tolerance
         return BandLimitedTails(transform, *numbers)
 
     def _enclosed(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:

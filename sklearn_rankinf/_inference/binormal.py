@@ -394,7 +394,8 @@ def inverted_limits(
 
     where s is the observed value. At these shifts the curves of the upper and the lower quantile of
     S over d cross s. If s is the best possible value there is no :math:`d_U`, and the upper limit
-    is that value; likewise for the worst.
+    is that value; likewise for the worst. The interval contains s: where S is so skewed that its
+    mean at :math:`d_U` is less than s, as near the largest value of BEDROC, s is the upper limit.
 
     The interval depends on the model. The expectation is that at this number of samples and of
     positives. The model has no ties.
@@ -430,6 +431,8 @@ def inverted_limits(
             low_shift, low = float(found[0]), float(means[0])
         if not is_best:
             high_shift, high = float(found[-1]), float(means[-1])
+        # Near an end of its range S is so skewed that its mean may lie beyond the observed value.
+        low, high = min(low, value), max(high, value)
     return low, high, BinormalFit(low_shift, high_shift, is_worst, is_best, None)
 
 

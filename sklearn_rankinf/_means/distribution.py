@@ -40,6 +40,7 @@ from sklearn_rankinf._engine.exact.enumeration import (
     smallest_value,
 )
 from sklearn_rankinf._engine.exact.lattice import histograms
+from sklearn_rankinf._engine.inversion.band_limited import BandLimitedTails
 from sklearn_rankinf._engine.inversion.bands import feasible_bands
 from sklearn_rankinf._engine.inversion.contour import ContourInversion
 from sklearn_rankinf._engine.inversion.ranking_transform import (
@@ -91,6 +92,10 @@ class MeanSettings:
     max_additions: float = 3e9
     # Most cells of a lattice that holds all values of the mean, of untied queries.
     n_cells_of_span: int = 1 << 22
+    # Largest error of the probability of the largest value, of each query.
+    rounding_of_largest: float = 1e-12
+    # Larger errors are worth the bounds of a finite band.
+    error_for_band: float = 1e-2
     # Larger errors are worth the sums of atoms if these are few or have large probabilities, and
     # the second in any case.
     error_for_sums: float = 1e-7
@@ -189,12 +194,13 @@ class MeanDistribution:
         log_p = np.where(sign * t <= sign * (low if sign > 0 else high), 0.0, -np.inf)
         found = TailEstimates.of(log_p, "closed form", rounding=SETTINGS.rounding)
         inside = (t > low) & (t <= high) if sign > 0 else (t >= low) & (t < high)
-        # With ties the best value may be unattainable.
-        log_best = self._log_probability_of_best
         near_best = t >= high - SETTINGS.equal_to_largest * (high + self._constant)
-        is_best = inside & near_best & (sign > 0 and log_best > -np.inf)
-        best = np.full(np.count_nonzero(is_best), log_best)
-        found.put(is_best, TailEstimates.of(best, "enumeration", rounding=SETTINGS.rounding))
+        is_best = inside & near_best & (sign > 0)
+        if is_best.any():
+            log_best, rounding = self._log_probability_of_best
+            is_best &= log_best > -math.inf
+            best = np.full(np.count_nonzero(is_best), log_best)
+            found.put(is_best, TailEstimates.of(best, "enumeration", rounding=rounding))
         beyond = sign * (t - self._mean) >= 0.0
         outer, inner = inside & ~is_best & beyond, inside & ~is_best & ~beyond
         if outer.any():
@@ -274,11 +280,25 @@ class MeanDistribution:
         return float(increments.total(at_top[::-1])), float(increments.total(at_top))
 
     @cached_property
-    def _log_probability_of_best(self) -> float:
+    def _log_probability_of_best(self) -> tuple[float, float]:
+        """Log probability that every query has its largest value, -inf if unknown; its error."""
         best = self._statistic.log_probability_of_best
-        return math.fsum(
+        perfect = math.fsum(
             p.count * best(p.n_samples, p.n_positives, p.tie_sizes) for p in self._parts
         )
+        if perfect > -np.inf:
+            return perfect, SETTINGS.rounding
+        # With ties the best value may be unattainable.
+        largest = math.fsum(p.count * self._log_probability_of_largest(p) for p in self._parts)
+        return largest, SETTINGS.rounding_of_largest * self._n
+
+    def _log_probability_of_largest(self, part: Part) -> float:
+        """Log probability of the largest value of a query with ties; -inf if it is not exact."""
+        problem = self._statistic, part.n_samples, part.n_positives
+        largest = self._ends_of(part)[1] + self._statistic.offset(*problem[1:])
+        just_below = np.array([largest * (1.0 - SETTINGS.equal_to_largest)])
+        _, log_p, error = exact_distribution(*problem, part.tie_sizes).tail(just_below, 1)
+        return float(log_p[0]) if error[0] <= SETTINGS.rounding_of_largest else -math.inf
 
     # Tails on their own side of the mean.
 
@@ -298,6 +318,9 @@ class MeanDistribution:
         if weak.size and self._lattice is not None:
             found.put_better(weak, self._on_lattice(self._lattice, t[weak], sign))
         self._put_within_bounds(found, t, sign)
+        weak = np.flatnonzero(found.error.total > SETTINGS.error_for_band)
+        if weak.size:
+            found.put_better(weak, self._band_limited.tail(t[weak], sign))
         unknown = np.flatnonzero(found.error.total > UNKNOWN)
         if unknown.size:
             bound = self._log_upper_bound(t[unknown], sign)
@@ -344,8 +367,8 @@ class MeanDistribution:
         return np.unique(np.outer(heights, np.arange(1, SETTINGS.n_multiples + 1)))
 
     def _log_upper_bound(self, t: Floats, sign: int) -> Floats:
-        """Log of an upper bound: Chernoff's at the tilts of the contours, or of sums of atoms."""
-        bound = np.zeros(t.shape)
+        """Log of an upper bound: of a finite band, Chernoff's, or of sums of atoms."""
+        bound = self._band_limited.log_bounds(t, sign)[1]
         for theta in np.unique(self._contour.tilts(t, sign)).tolist():
             at_theta = np.array([theta], dtype=complex)
             log_mgf = float(self._transform.at(theta, at_theta, False, False)[0].real)
@@ -365,6 +388,12 @@ class MeanDistribution:
         body = math.sqrt(variance) / self._n
         returns = self._common_multiples if self._is_coarse else None
         return ContourInversion(self._transform, self._std, body, self._ends, near_periods=returns)
+
+    @cached_property
+    def _band_limited(self) -> BandLimitedTails:
+        n_samples = sum(part.n_samples for part in self._parts)
+        numbers = n_samples, self._mean, self._std, self._ends
+        return BandLimitedTails(self._transform, *numbers)
 
     @cached_property
     def _transform(self) -> MeanTransform:

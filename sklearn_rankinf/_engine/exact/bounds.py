@@ -121,13 +121,15 @@ class TailBounds:
 
 
 def middle(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
-    """Log of the middle between two bounds, and half their distance relative to the lower one.
+    """Log of the geometric mean of two bounds, and its largest relative error.
 
     -inf and infinity if the lower bound is 0.
     """
     known = lower > 0.0
-    log_p = np.where(known, np.log(np.where(known, 0.5 * (lower + upper), 1.0)), -np.inf)
-    return log_p, np.where(known, 0.5 * (upper - lower) / np.where(known, lower, 1.0), np.inf)
+    safe = np.where(known, lower, upper)
+    log_p = 0.5 * (np.log(safe) + np.log(upper))
+    error = np.expm1(0.5 * (np.log(upper) - np.log(safe)))
+    return np.where(known, log_p, -np.inf), np.where(known, error, np.inf)
 
 
 def put_within(

@@ -29,6 +29,7 @@ class IntegerWeightsSettings:
     # every scale, contours are no alternative.
     most_work: float = 1e9
     most_work_of_few: float = 5e9
+    most_work_roughly: float = 5e7
     # Largest number of floats in memory.
     most_numbers: float = 1e7
     # Largest number of steps between two weights.
@@ -93,7 +94,7 @@ def near_periods(increments: Increments, step: float) -> Floats:
     return np.sort(np.array(heights))
 
 
-def counted_atoms(increments: Increments, n_positives: int) -> Atoms | None:
+def counted_atoms(increments: Increments, n_positives: int, roughly: bool = False) -> Atoms | None:
     """Every value with the logarithm of its number of placements.
 
     None if weights are not multiples of a step, or the work is too much. All terms are positive, so
@@ -115,6 +116,8 @@ def counted_atoms(increments: Increments, n_positives: int) -> Atoms | None:
     n_ways = float(np.minimum(increments.sizes, few).sum())
     n_numbers = float(few + 1) * n_values
     most_work = SETTINGS.most_work_of_few if steps.size <= FEW_BLOCKS else SETTINGS.most_work
+    if roughly:
+        most_work = SETTINGS.most_work_roughly
     if n_numbers > SETTINGS.most_numbers or n_ways * n_numbers > most_work:
         return None
     probabilities = _probabilities(increments.sizes, steps, few, n_values)

@@ -20,8 +20,10 @@ from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
 
 # Relative rounding error of a sum of at most five million probabilities.
 ROUNDING = 1e-12
-# Placements that are listed, if the tail does not hold more.
+# Placements that are listed, if the tail does not hold more; and with a tolerance, where contours
+# and bands are quick.
 FEW = 3e5
+ROUGHLY_FEW = 1e4
 # Operations that finding the best completions may take.
 _MOST_COMPLETIONS = 1e8
 # Numbers on which an operation takes as long as the call of numpy.

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -58,13 +59,22 @@ class BandSettings:
     many: float = 5e4
     most_times: float = 5.0
     most_nodes: int = 8192
-    # Aliases, relative to the tail, are negligible beside the distance of the bounds.
-    log_aliases: float = -9.0
+    # Log of the aliases relative to the tail, if that is near its Chernoff bound, and if not.
+    log_aliases: tuple[float, ...] = (-9.0, -25.0)
+    # Cumulant generating function of the centred sum at the first tilt, at most; the largest scale
+    # of tilts in standard deviations.
+    most_at_first: float = 1.0
+    largest_scale: float = 1e6
+    # Turns, the tilt times the period, above which tilts at these steps of the ladder are tried,
+    # and by how much their Chernoff exponents may differ.
+    many_turns: float = 100.0
+    shifts: tuple[float, ...] = (-0.5, -1.0, -1.5, 0.5)
+    most_excess: float = 12.0
     # Periods are 2**(1 / periods_of_octave) apart.
     periods_of_octave: int = 4
     # Share of the tilted total below which a path is left out, and of all such paths.
     negligible: float = 1e-15
-    left_out: float = 1e-10
+    left_out: float = 1e-11
     # Nodes of one pass: at least the first, and as many as keep its state in the cache.
     chunk: int = 512
     state: int = 32_768
@@ -82,8 +92,8 @@ class BandLimitedTails:
         The transform of the statistic, of blocks that are not merged.
     n_samples : int
         Number of items.
-    scale : float
-        Standard deviation of the statistic.
+    mean, scale : float
+        Mean and standard deviation of the statistic.
     support : tuple of float
         Values that the support does not exceed.
     tolerance : float, default=0.0
@@ -94,17 +104,29 @@ class BandLimitedTails:
         self,
         transform: Transform,
         n_samples: int,
+        mean: float,
         scale: float,
         support: tuple[float, float],
         tolerance: float = 0.0,
     ) -> None:
         self._transform, self._support, self._tolerance = transform, support, tolerance
-        self._tilts = Tilts(transform, scale, scale, support)
+        self._tilts, upper = Tilts(transform, scale, scale, support), scale
+        while self._starts_too_steep(mean) and upper < SETTINGS.largest_scale * scale:
+            upper *= 2.0
+            self._tilts = Tilts(transform, upper, scale, support)
         times = min(max(n_samples / SETTINGS.many, 1.0), SETTINGS.most_times)
         work = (SETTINGS.work, SETTINGS.work_if_useful)
         self._work, self._useful_work = (
             times * (SETTINGS.work_with_tolerance if tolerance else each) for each in work
         )
+
+    def _starts_too_steep(self, mean: float) -> bool:
+        """Whether the first tilt upwards already moves the distribution far from its mean.
+
+        Sums that are convex in the hits of a block jump from their body to its far end.
+        """
+        thetas, log_mgfs = self._tilts.ladder(1, 1)
+        return bool(log_mgfs[0] - thetas[0] * mean > SETTINGS.most_at_first)
 
     def tail(self, s: Floats, sign: int) -> TailEstimates:
         """``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1) between their bounds.
@@ -138,27 +160,80 @@ class BandLimitedTails:
     def _log_bounds(self, s: Floats, sign: int, coarse: bool) -> tuple[Floats, Floats, Floats]:
         """Logs of the bounds, and the tilt over the width of the band."""
         lower, upper, decay = np.full(s.shape, -np.inf), np.zeros(s.shape), np.ones(s.shape)
-        places, exponents = self._tilts.saddle(s, sign)
-        known = np.isfinite(exponents)
-        for place in sorted(set(places[known].tolist())):
-            of_tilt = np.flatnonzero(known & (places == place))
-            periods = self._period(s[of_tilt], sign, place, exponents[of_tilt])
-            for period in sorted(set(periods.tolist())):
-                of_period = of_tilt[periods == period]
-                n_nodes = self._n_nodes(exponents[of_period], sign, place, period)
-                for n in sorted(set(n_nodes[n_nodes > 0].tolist())):
-                    same = of_period[n_nodes == n]
-                    found = self._bounds(s[same], sign, place, period, n, coarse)
-                    if found is not None:
-                        lower[same], upper[same] = found
-                        decay[same] = abs(self._turns(sign, place, period)) / n
+        for log_aliases in SETTINGS.log_aliases:
+            open_ = np.flatnonzero(np.isneginf(lower))
+            if open_.size:
+                self._tighten(s, sign, coarse, open_, log_aliases, (lower, upper, decay))
         return lower, np.minimum(upper, 0.0), decay
+
+    def _tighten(
+        self,
+        s: Floats,
+        sign: int,
+        coarse: bool,
+        open_: Integers,
+        log_aliases: float,
+        bounds: tuple[Floats, Floats, Floats],
+    ) -> None:
+        """Tighten the bounds of some values, in place, with aliases of that size at most."""
+        lower, upper, decay = bounds
+        places, periods = self._planned(s[open_], sign, log_aliases)
+        for place, period in sorted(set(zip(places.tolist(), periods.tolist(), strict=True))):
+            of_period = open_[(places == place) & (periods == period)]
+            if math.isnan(period):
+                continue
+            exponents = self._tilts.exponents(sign, np.full((1, 1), place), s[of_period])[0]
+            n_nodes = self._n_nodes(exponents, sign, place, period)
+            for n in sorted(set(n_nodes[n_nodes > 0].tolist())):
+                same = of_period[n_nodes == n]
+                found = self._bounds(s[same], sign, place, period, n, coarse)
+                if found is not None:
+                    lower[same] = found[0]
+                    upper[same] = np.minimum(upper[same], found[1])
+                    decay[same] = float(self._turns(sign, place, period)) / n
+
+    def _planned(self, s: Floats, sign: int, log_aliases: float) -> tuple[Floats, Floats]:
+        """Index of a tilt and of a period for each value; nan where no tilt is known.
+
+        Near a jump of the tilted distribution to another hump, aliases of that hump make periods
+        long, and other tilts are tried: those farther from the jump.
+        """
+        places = at_saddle = self._tilts.saddle(s, sign)[0]
+        periods = self._period(s, sign, places, log_aliases)
+        costs = self._cost(sign, places, periods)
+        places = places.copy()
+        for shift in SETTINGS.shifts:
+            long = np.flatnonzero(self._turns(sign, places, periods) > SETTINGS.many_turns)
+            if not long.size:
+                break
+            others = at_saddle[long] + shift
+            their_periods = self._period(s[long], sign, others, log_aliases)
+            their_costs = self._cost(sign, others, their_periods)
+            both = np.array([others, at_saddle[long]])
+            excess = np.ptp(self._tilts.exponents(sign, both, s[long]), axis=0)
+            better = (their_costs < costs[long]) & (excess < SETTINGS.most_excess)
+            at = long[better]
+            places[at], periods[at], costs[at] = (
+                each[better] for each in (others, their_periods, their_costs)
+            )
+        return places, periods
+
+    def _cost(self, sign: int, places: Floats, periods: Floats) -> Floats:
+        """Turns times products of a pass; infinite where a tilt is not known."""
+        products = np.array(
+            [
+                self._transform.work(float(self._tilts.theta(sign, place)), place > EXTREME)
+                for place in places.tolist()
+            ]
+        )
+        costs = self._turns(sign, places, periods) * products
+        return np.where(np.isnan(costs), np.inf, costs)
 
     def _bounds(
         self, s: Floats, sign: int, place: float, period: float, n_nodes: int, coarse: bool
     ) -> tuple[Floats, Floats] | None:
         """Logs of the bounds of values that share all nodes; None if the transform is not known."""
-        theta, length = float(self._tilts.theta(sign, place)), self._length(sign, period)
+        theta, length = float(self._tilts.theta(sign, place)), float(self._length(sign, period))
         logs = self._logs(theta, length, n_nodes, place > EXTREME, coarse)
         if not np.isfinite(logs).all():
             return None
@@ -178,9 +253,9 @@ class BandLimitedTails:
             logs_of_both = np.log(np.maximum([lower, upper + doubt], 0.0)) + log_scale
         return logs_of_both[0], logs_of_both[1]
 
-    def _turns(self, sign: int, place: float, period: float) -> float:
+    def _turns(self, sign: int, place: Any, period: Any) -> Any:
         """The tilt times the period."""
-        return abs(float(self._tilts.theta(sign, place))) * self._length(sign, period)
+        return np.abs(self._tilts.theta(sign, place)) * self._length(sign, period)
 
     def _n_nodes(self, exponent: Floats, sign: int, place: float, period: float) -> Integers:
         """Number of nodes over half a period of the band; 0 if too few are affordable."""
@@ -191,7 +266,10 @@ class BandLimitedTails:
             steps = np.ceil(SETTINGS.periods_of_octave * np.log2(0.5 / accepted))
             wanted = 2.0 ** (steps / SETTINGS.periods_of_octave)
             wanted = np.clip(wanted, SETTINGS.least_wanted, SETTINGS.widest)
-        theta, turns = float(self._tilts.theta(sign, place)), self._turns(sign, place, period)
+        theta, turns = (
+            float(self._tilts.theta(sign, place)),
+            float(self._turns(sign, place, period)),
+        )
         work = self._transform.work(theta, place > EXTREME)
         affordable, most = (
             min(SETTINGS.most_nodes, each / work) / turns
@@ -215,21 +293,29 @@ class BandLimitedTails:
 
     # Periods and aliases
 
-    def _length(self, sign: int, period: float) -> float:
-        return float(self._tilts.scales[sign] * 2.0 ** (period / SETTINGS.periods_of_octave))
+    def _length(self, sign: int, period: Any) -> Any:
+        return self._tilts.scales[sign] * 2.0 ** (period / SETTINGS.periods_of_octave)
 
-    def _period(self, s: Floats, sign: int, place: float, exponent: Floats) -> Floats:
+    def _period(self, s: Floats, sign: int, places: Floats, log_aliases: float) -> Floats:
         """Index of the shortest period whose aliases are negligible, for each value."""
-        theta = float(self._tilts.theta(sign, place))
-        apart, excess = self._excess(s, sign, place, exponent)
-        # A tail is about this much smaller than its Chernoff bound.
-        needed = math.log(1.0 + abs(theta) * self._tilts.scales[sign]) - SETTINGS.log_aliases
-        lengths = (needed + np.maximum(excess, 0.0)) / np.abs(apart)[:, None]
-        before, beyond = lengths[apart < 0.0].min(axis=0), lengths[apart > 0.0].min(axis=0)
+        periods, scale = np.full(s.shape, np.nan), self._tilts.scales[sign]
         end = self._support[1] if sign > 0 else self._support[0]
-        beyond = np.minimum(beyond, np.maximum(sign * (end - s), 0.0) * (1.0 + 1e-6))
-        octaves = np.log2(np.maximum(before, beyond) / self._tilts.scales[sign])
-        return np.asarray(np.ceil(SETTINGS.periods_of_octave * octaves))
+        for place in sorted(set(places.tolist())):
+            same = np.flatnonzero(places == place)
+            exponent = self._tilts.exponents(sign, np.full((1, 1), place), s[same])[0]
+            if not np.isfinite(exponent).all():
+                continue
+            apart, excess = self._excess(s[same], sign, place, exponent)
+            # A tail is about this much smaller than its Chernoff bound.
+            needed = math.log(1.0 + abs(float(self._tilts.theta(sign, place))) * scale)
+            needed -= log_aliases
+            lengths = (needed + np.maximum(excess, -0.5 * needed)) / np.abs(apart)[:, None]
+            before = lengths[apart < 0.0].min(axis=0)
+            beyond = lengths[apart > 0.0].min(axis=0, initial=np.inf)
+            beyond = np.minimum(beyond, np.maximum(sign * (end - s[same]), 0.0) * (1.0 + 1e-6))
+            octaves = np.log2(np.maximum(before, beyond) / scale)
+            periods[same] = np.ceil(SETTINGS.periods_of_octave * octaves)
+        return periods
 
     def _log_aliases(
         self, s: Floats, sign: int, place: float, length: float, exponent: Floats
@@ -242,7 +328,8 @@ class BandLimitedTails:
         apart, excess = self._excess(s, sign, place, exponent)
         fall = np.abs(apart) * length
         series = excess - (fall + np.log(-np.expm1(-fall)))[:, None]
-        before, beyond = series[apart < 0.0].min(axis=0), series[apart > 0.0].min(axis=0)
+        before = series[apart < 0.0].min(axis=0)
+        beyond = series[apart > 0.0].min(axis=0, initial=np.inf)
         end = self._support[1] if sign > 0 else self._support[0]
         beyond = np.where(sign * (end - s) < length, -np.inf, beyond)
         return np.asarray(np.logaddexp(before, beyond))

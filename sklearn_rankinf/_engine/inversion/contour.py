@@ -72,12 +72,12 @@ class ContourSettings:
     # Nodes of one pass: at least the first, and as many as keep its state in the cache.
     chunk: int = 512
     state: int = 32_768
-    # The longest contour: nodes times products, with a tolerance, with few
-    # blocks too, and limits of the number of nodes; if necessary so
-    # many times as long.
+    # The longest contour: nodes times products, with a tolerance, and of few blocks, of which a
+    # finite band gives bounds; and limits of the number of nodes; if necessary so many times as
+    # long.
     most_work: float = 1.5e9
     most_work_rough: float = 5e8
-    most_work_of_few_blocks: float = 1e8
+    most_work_of_few_blocks: float = 2e8
     fewest_nodes: int = 64
     most_nodes: int = 8192
     insistent: int = 6
@@ -438,9 +438,10 @@ class ContourInversion:
         """The longest contour that is affordable."""
         work = self._transform.work(*self._tilt(contour))
         most_work = SETTINGS.most_work
-        if self._effort < 1.0 and not self._transform.merged:
-            few = self._tilts.few_blocks
-            most_work = SETTINGS.most_work_of_few_blocks if few else SETTINGS.most_work_rough
+        if self._tilts.few_blocks:
+            most_work = SETTINGS.most_work_of_few_blocks
+        elif self._effort < 1.0 and not self._transform.merged:
+            most_work = SETTINGS.most_work_rough
         most = int(np.clip(most_work / work, SETTINGS.fewest_nodes, SETTINGS.most_nodes))
         return most * SETTINGS.insistent if insist else most
 

@@ -182,7 +182,7 @@ class Tilts:
         curvature = np.zeros(s.shape)
         for distance in TILTS.approach:
             steps = distance * np.array([-1.0, 0.0, 1.0])
-            before, here, after = self._exponents_at(side, places + steps[:, None], s)
+            before, here, after = self.exponents(side, places + steps[:, None], s)
             with np.errstate(invalid="ignore", divide="ignore"):
                 curvature = (before + after - 2.0 * here) / distance**2
                 moved = 0.5 * (before - after) / (distance * curvature)
@@ -193,9 +193,9 @@ class Tilts:
             snapped = np.round(places / grid) * grid
             fine = open_ & (0.5 * curvature * (snapped - places) ** 2 <= TILTS.excess_of_grid)
             chosen, open_ = np.where(fine, snapped, chosen), open_ & ~fine
-        return chosen, self._exponents_at(side, chosen[None], s)[0]
+        return chosen, self.exponents(side, chosen[None], s)[0]
 
-    def _exponents_at(self, side: int, places: NDArray[Any], s: Floats) -> NDArray[np.float64]:
+    def exponents(self, side: int, places: NDArray[Any], s: Floats) -> NDArray[np.float64]:
         """Chernoff exponents at each s of tilts (rows) of any index."""
         distinct, inverse = np.unique(places, return_inverse=True)
         log_mgfs = np.array([self._log_mgf_at(side, place) for place in distinct.tolist()])

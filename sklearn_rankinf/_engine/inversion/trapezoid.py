@@ -317,8 +317,10 @@ class StratifiedTails:
 
     def _merging_nearby(self, s: Floats) -> Floats:
         changes = self._changes_nearby
-        place = s * (changes.size * self._nodes.step / (2.0 * math.pi))
-        return np.asarray(changes[place.astype(np.int64)])
+        place = (s * (changes.size * self._nodes.step / (2.0 * math.pi))).astype(np.int64)
+        # Of values beyond the period the largest change.
+        inside = place < changes.size
+        return np.where(inside, changes[np.where(inside, place, 0)], changes.max())
 
     def tail(self, s: Floats, sign: int) -> TailEstimates:
         """``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1).
