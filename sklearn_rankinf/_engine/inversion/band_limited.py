@@ -66,9 +66,11 @@ class BandSettings:
     most_at_first: float = 1.0
     largest_scale: float = 1e6
     # Turns, the tilt times the period, above which tilts at these steps of the ladder are tried,
-    # and by how much their Chernoff exponents may differ.
+    # the factor of work that they have to save, since bounds are wider off the saddle point, and
+    # by how much their Chernoff exponents may differ.
     many_turns: float = 100.0
     shifts: tuple[float, ...] = (-0.5, -1.0, -1.5, 0.5)
+    saves: float = 3.0
     most_excess: float = 12.0
     # Periods are 2**(1 / periods_of_octave) apart.
     periods_of_octave: int = 4
@@ -215,7 +217,8 @@ class BandLimitedTails:
             their_costs = self._cost(sign, others, their_periods)
             both = np.array([others, at_saddle[long]])
             excess = np.ptp(self._tilts.exponents(sign, both, s[long]), axis=0)
-            better = (their_costs < costs[long]) & (excess < SETTINGS.most_excess)
+            cheaper = SETTINGS.saves * their_costs < costs[long]
+            better = cheaper & (excess < SETTINGS.most_excess)
             at = long[better]
             places[at], periods[at], costs[at] = (
                 each[better] for each in (others, their_periods, their_costs)
