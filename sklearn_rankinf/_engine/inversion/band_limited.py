@@ -54,7 +54,7 @@ class BandSettings:
     # Nodes times products of a pass that are affordable, with a tolerance and without one, and for
     # more items than `many` in proportion, up to a factor.
     work_with_tolerance: float = 1.5e8
-    work: float = 4e8
+    work: float = 2.5e8
     work_if_useful: float = 1e9
     many: float = 5e4
     most_times: float = 5.0

@@ -77,7 +77,7 @@ class ContourSettings:
     # long.
     most_work: float = 1.5e9
     most_work_rough: float = 5e8
-    most_work_of_few_blocks: float = 2e8
+    most_work_of_few_blocks: float = 1e8
     fewest_nodes: int = 64
     most_nodes: int = 8192
     insistent: int = 6
