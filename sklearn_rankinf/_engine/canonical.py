@@ -38,7 +38,7 @@ _MOST_RANKS_COMPARED = 2_000_000
 # up to this part of the difference between the largest and the smallest one.
 _ULPS = 4.0
 _SAME = 1e-12
-# Largest number of steps between two weights: for more, rounded ratios do not tell fractions apart.
+# Largest number of steps between two weights: for more, rounded ratios do not separate fractions.
 _MOST_STEPS = 4_000_000
 # Weights are multiples of a step if off by no more than this part of the largest weight, and of the
 # step.
