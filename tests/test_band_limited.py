@@ -202,7 +202,7 @@ def area(sizes):
 
 
 def weighted(weight):
-    """Sums of weights of ranks, means over ties, rounded to tell equal sums."""
+    """Sums of weights of ranks, means over ties, rounded so that equal sums are equal."""
 
     def of_sizes(sizes):
         ends = np.cumsum(sizes)
@@ -284,7 +284,7 @@ def test_large_blocks(z):
     sizes, m = [400, 700, 500, 900, 1500], 300
     null = ap_null_distribution(sum(sizes), m, tie_sizes=sizes)
     distribution = ComputedDistribution(AveragePrecision(), sum(sizes), m, np.array(sizes))
-    # Just before values, of which a sum and a transform may round one differently.
+    # The sum of the oracle leaves out a small part, beyond seven deviations.
     x = null.mean() + z * null.std()
     log_p = math.log(oracles.average_precision_tail_of_five_levels(sizes, m, x))
     lower, upper = distribution._tails.log_bounds(*distribution._form.value(np.array([x]), 1))

@@ -65,7 +65,6 @@ SWITCHED_OFF: dict[str, dict[str, Any]] = {
         "solvers.SETTINGS.tolerable": math.inf,
         "solvers.SETTINGS.least_positives": 0,
         "computed.SETTINGS.rough": math.inf,
-        "computed.SETTINGS.very_rough": math.inf,
     },
     # Few blocks have contours of all blocks otherwise.
     "contours of all blocks": {"solvers.FEW_BLOCKS": 4},
