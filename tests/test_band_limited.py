@@ -196,7 +196,7 @@ def area(sizes):
 
 
 def weighted(weight):
-    """Sums of weights of ranks, means over ties, rounded to tell equal sums."""
+    """Sums of weights of ranks, means over ties, rounded to distinguish equal sums."""
 
     def of_sizes(sizes):
         ends = np.cumsum(sizes)
