@@ -138,15 +138,15 @@ def bounds_of(increments, m):
 
 @st.composite
 def sums(draw):
-    """Blocks of a few items, and whole numbers as coefficients."""
+    """Blocks of a few items, and whole numbers as coefficients, which fall like those of metrics."""
     sizes = draw(st.lists(st.integers(1, 7), min_size=2, max_size=6))
     m = draw(st.integers(1, min(sum(sizes) - 1, 9)))
     largest = draw(st.sampled_from([3, 40, 1000]))
-    number = st.integers(0, largest)
-    whole = st.lists(number, min_size=len(sizes), max_size=len(sizes))
+    whole = st.lists(st.integers(0, largest), min_size=len(sizes), max_size=len(sizes))
     none = [0] * len(sizes)
-    linear = draw(whole)
-    cross, square = (draw(whole), draw(whole)) if draw(st.booleans()) else (none, none)
+    falling = whole.map(lambda numbers: sorted(numbers, reverse=True))
+    linear = draw(falling)
+    cross, square = (draw(falling), draw(falling)) if draw(st.booleans()) else (none, none)
     return sizes, m, cross, linear, square
 
 
@@ -232,3 +232,182 @@ def test_bounds_of_metrics_enclose_enumeration(name, sizes, m):
     n_known = assert_encloses(bounds, values, shares, at_values)
     # Bounds of more than nothing, on either side of the mean.
     assert n_known > 0.5 * len(values)
+
+
+# Published and independent values
+
+
+def simulated_levels():
+    """10,000 items in 51 blocks of equal scores, 100 of them positive."""
+    rng = np.random.default_rng(1)
+    y = np.arange(10_000) < 100
+    scores = np.round(np.clip(rng.normal(size=10_000) * 0.1 + 0.1 + 0.2 * y, 0.0, 1.0), 2)
+    return Ranking.from_scores(y, scores)
+
+
+VALUE = 0.1971997971361642
+# Bounds of log10 p from a separate program; log10 p by importance sampling, and its standard error.
+INTERVALS = [
+    (1.0, -35.5660854, -35.5122399, -35.536),
+    (0.7, -24.2362242, -24.1820357, -24.206),
+    (0.5, -16.8766776, -16.8222761, -16.857),
+]
+STANDARD_ERROR = 0.009
+
+
+@pytest.mark.parametrize(("share", "low", "high", "sampled"), INTERVALS)
+@pytest.mark.parametrize("tolerance", [0.0, TOLERANCE])
+def test_far_values_of_a_good_ranker(share, low, high, sampled, tolerance):
+    ranking = simulated_levels()
+    problem = AveragePrecision(), ranking.n_samples, ranking.n_positives, ranking.tie_sizes
+    distribution = ComputedDistribution(*problem, tolerance)
+    t = np.array([VALUE * share])
+    found = distribution.estimates(t, 1)
+    log10_p, stated = found.log_p[0] / math.log(10.0), found.error.total[0]
+    assert stated < 0.3
+    assert low - 1e-6 <= log10_p <= high + 1e-6
+    assert abs(log10_p - sampled) < 4.0 * STANDARD_ERROR
+    lower, upper = distribution._tails.log_bounds(*distribution._form.value(t, 1))
+    lower, upper = lower[0] / math.log(10.0), upper[0] / math.log(10.0)
+    assert max(lower, low) <= min(upper, high)
+    assert lower <= log10_p <= upper
+
+
+@pytest.mark.parametrize("z", [3.0, 6.0])
+def test_large_blocks(z):
+    sizes, m = [400, 700, 500, 900, 1500], 300
+    null = ap_null_distribution(sum(sizes), m, tie_sizes=sizes)
+    distribution = ComputedDistribution(AveragePrecision(), sum(sizes), m, np.array(sizes))
+    # Just before values, of which a sum and a transform may round one differently.
+    x = null.mean() + z * null.std()
+    log_p = math.log(oracles.average_precision_tail_of_five_levels(sizes, m, x))
+    lower, upper = distribution._tails.log_bounds(*distribution._form.value(np.array([x]), 1))
+    assert lower[0] - 1e-4 <= log_p <= upper[0] + 1e-4
+    assert upper[0] - lower[0] < 0.2
+    found = distribution.estimates(np.array([x]), 1)
+    assert abs(found.log_p[0] - log_p) <= found.error.total[0] + 1e-4
+
+
+# What is done with bounds
+
+LEVELS = [40] * 12
+
+
+def few_levels(tolerance=0.0):
+    return ComputedDistribution(AveragePrecision(), 480, 60, np.array(LEVELS), tolerance)
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.5])
+def test_contours_outside_of_the_bounds_are_refuted(factor, monkeypatch):
+    true = few_levels()
+    t = true._mean + np.array([2.0, 5.0]) * true._std
+    expected = true.estimates(t, 1)
+    contour = ContourInversion.tail
+
+    def wrong(self, s, sign):
+        found = contour(self, s, sign)
+        return TailEstimates.of(found.log_p + math.log(factor), "contour", rounding=1e-9)
+
+    monkeypatch.setattr(ContourInversion, "tail", wrong)
+    distribution = few_levels()
+    found = distribution.estimates(t, 1)
+    assert "contour" not in found.solver.tolist()
+    lower, upper = distribution._tails.log_bounds(*distribution._form.value(t, 1))
+    assert np.all((lower <= found.log_p) & (found.log_p <= upper))
+    distance = np.abs(np.expm1(found.log_p - expected.log_p))
+    assert np.all(distance <= found.error.total + expected.error.total)
+
+
+def test_contours_within_the_bounds_are_kept(monkeypatch):
+    contour = ContourInversion.tail
+
+    def exact(self, s, sign):
+        return TailEstimates.of(contour(self, s, sign).log_p, "contour", rounding=1e-9)
+
+    monkeypatch.setattr(ContourInversion, "tail", exact)
+    distribution = few_levels()
+    found = distribution.estimates(np.array([distribution._mean + 2.0 * distribution._std]), 1)
+    assert found.solver.tolist() == ["contour"]
+    assert found.error.total[0] == 1e-9
+
+
+@pytest.mark.parametrize("tolerance", [0.0, TOLERANCE])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_value_has_one_answer(sign, tolerance):
+    distribution = few_levels(tolerance)
+    t = distribution._mean + sign * np.array([0.5, 9.0, 2.0, 4.0, 3.9, 14.0]) * distribution._std
+    t = t[(t > distribution._ends[0]) & (t < distribution._ends[1])]
+    together = distribution.estimates(t, sign)
+    bounds = distribution._tails.log_bounds(*distribution._form.value(t, sign))
+    for i in range(t.size):
+        alone, at = few_levels(tolerance), t[i : i + 1]
+        own = alone._tails.log_bounds(*alone._form.value(at, sign))
+        assert_array_equal(np.ravel(own), np.array(bounds)[:, i])
+        found = alone.estimates(at, sign)
+        assert found.log_p[0] == together.log_p[i]
+        assert_array_equal(found.error.parts[:, 0], together.error.parts[:, i])
+        assert found.solver[0] == together.solver[i]
+
+
+# Tolerance
+
+N_RANKERS = 12
+
+
+def drawn_rankers():
+    """Rankings by scores of a few levels, from none to strong signals."""
+    rng = np.random.default_rng(20)
+    for i in range(N_RANKERS):
+        n, share = int(rng.integers(400, 4000)), rng.uniform(0.02, 0.3)
+        y = rng.random(n) < share
+        n_levels = int(rng.integers(8, 61))
+        raw = rng.normal(size=n) + (0.0, 0.5, 1.0, 2.0)[i % 4] * y
+        edges = np.quantile(raw, np.linspace(0.0, 1.0, n_levels + 1)[1:-1])
+        yield Ranking.from_scores(y, np.searchsorted(edges, raw).astype(float))
+
+
+RANKERS = list(drawn_rankers())
+KINDS = {"average precision": AveragePrecision(), "bedroc": Bedroc(20.0)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("ranker", range(N_RANKERS))
+def test_a_tolerance_is_kept(ranker, kind):
+    ranking, metric = RANKERS[ranker], KINDS[kind]
+    problem = metric, ranking.n_samples, ranking.n_positives, ranking.tie_sizes
+    rough, accurate = ComputedDistribution(*problem, TOLERANCE), ComputedDistribution(*problem)
+    own = metric_test(ranking, metric=metric).statistic - metric.offset(*problem[1:3])
+    ladder = accurate._mean + np.array([-1.0, 0.7, 2.0, 5.0, 10.0, 20.0]) * accurate._std
+    t = np.append(ladder, own)
+    t = t[(t > accurate._ends[0]) & (t < accurate._ends[1])] * (1.0 - 1e-12)
+    found, expected = rough.estimates(t, 1), accurate.estimates(t, 1)
+    stated = expected.error.total
+    assert np.all(stated < 0.1)
+    distance = np.abs(found.log_p - expected.log_p)
+    accepted = math.log(10.0) * 0.01 + 0.001 * np.abs(expected.log_p)
+    assert np.all(distance <= accepted + np.log1p(stated))
+    known = found.error.total
+    assert np.all(known <= np.maximum(accepted_error(TOLERANCE, found.log_p), 1e-9) * 1.0001)
+
+
+@pytest.mark.parametrize("ranker", [3, 7, 11])
+def test_scores_do_not_fall_by_more_than_their_resolution(ranker):
+    ranking = RANKERS[ranker]
+    problem = AveragePrecision(), ranking.n_samples, ranking.n_positives, ranking.tie_sizes
+    rough = ComputedDistribution(*problem, TOLERANCE)
+    rng = np.random.default_rng(0)
+    sizes, m = np.array(ranking.tie_sizes), ranking.n_positives
+    # Attained values, of which many are far out: hits of the first blocks are drawn more often.
+    values = []
+    for steep in np.linspace(0.0, 6.0, 60):
+        odds = np.exp(-steep * np.arange(sizes.size) / sizes.size)
+        items = np.repeat(np.arange(sizes.size), sizes)
+        keys = rng.exponential(size=items.size) / np.repeat(odds, sizes)
+        hits = np.bincount(items[np.argsort(keys)[:m]], minlength=sizes.size)
+        before = np.cumsum(hits)
+        values.append(float((hits * before / np.cumsum(sizes)).sum() / m))
+    t = np.unique(values) * (1.0 - 1e-12)
+    scores = -rough.estimates(t, 1).log_p / math.log(10.0)
+    falls = np.maximum.accumulate(scores) - scores
+    assert np.all(falls <= [resolution(-score) for score in scores])
+    assert scores[-1] > 10.0

@@ -75,6 +75,10 @@ class BandSettings:
     # Share of the tilted total below which a path is left out, and of all such paths.
     negligible: float = 1e-15
     left_out: float = 1e-11
+    # Largest rounding error of a transform's size, and that of an exponent in units of its last
+    # place.
+    rounding: float = 1e-9
+    ulps: float = 4.0
     # Nodes of one pass: at least the first, and as many as keep its state in the cache.
     chunk: int = 512
     state: int = 32_768
@@ -238,6 +242,10 @@ class BandLimitedTails:
         if not np.isfinite(logs).all():
             return None
         log_scale = float(logs[0].real) - theta * s
+        # A transform is largest at its real node, unless paths have left the range of floats.
+        if logs.real.max() > logs[0].real + SETTINGS.rounding:
+            return None
+        rounded = SETTINGS.ulps * np.finfo(float).eps * (abs(logs[0].real) + np.abs(theta * s))
         terms = np.exp(logs - logs[0].real)
         majorant, gap = majorant_and_gap(abs(theta) * length / n_nodes, n_nodes)
         turn = sign * 2.0 * np.pi / length
@@ -251,7 +259,7 @@ class BandLimitedTails:
         lower = upper - distance - 3.0 * doubt - np.exp(np.minimum(aliases, 50.0))
         with np.errstate(divide="ignore"):
             logs_of_both = np.log(np.maximum([lower, upper + doubt], 0.0)) + log_scale
-        return logs_of_both[0], logs_of_both[1]
+        return logs_of_both[0] - rounded, logs_of_both[1] + rounded
 
     def _turns(self, sign: int, place: Any, period: Any) -> Any:
         """The tilt times the period."""
