@@ -873,6 +873,7 @@ def test_averages_and_weights_that_there_are_not(three_classes):
 PROBABILITY = ["_statistics", "_engine", "_means", "_sampling", "_inference"]
 FLOORS = [
     {
+        "_exact_numbers",
         "_validation",
         "_ranking",
         "_metrics",

@@ -436,7 +436,11 @@ def test_the_score_refuses_an_estimator():
         ((0.0, 1, 1, 0, 1), ValueError, "prevalence must lie between 0 and 1, exclusive; got 0.0"),
         ((1, 1, 1, 0, 1), ValueError, "prevalence must lie between 0 and 1, exclusive; got 1"),
         (("a", 1, 1, 0, 1), TypeError, "prevalence must be a number; got 'a' of type str"),
-        ((math.nan, 1, 1, 0, 1), ValueError, "prevalence must be finite; got nan"),
+        (
+            (math.nan, 1, 1, 0, 1),
+            ValueError,
+            "prevalence must lie between 0 and 1, exclusive; got nan",
+        ),
         ((0.1, math.inf, 1, 0, 1), ValueError, "mean_positive must be finite; got inf"),
         ((0.1, 1, 0.0, 0, 1), ValueError, "sd_positive must be finite and larger than 0; got 0.0"),
         ((0.1, 1, 1, True, 1), TypeError, "mean_negative must be a number; got True"),

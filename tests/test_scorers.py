@@ -50,7 +50,7 @@ ACCEPTED = 0.01 * math.log(10.0)
 
 def tolerance(metric, name):
     """Relative error of an output; inverted null distributions have p up to a resolution."""
-    return ACCEPTED if metric in ("bedroc", "rie") and "pvalue" in name else 1e-12
+    return ACCEPTED if metric in ("bedroc", "rie", "dcg", "ndcg") and "pvalue" in name else 1e-12
 
 
 class GivenScores(ClassifierMixin, BaseEstimator):
