@@ -55,7 +55,7 @@ class BandSettings:
     # more items than `many` in proportion, up to a factor.
     work_with_tolerance: float = 1.5e8
     work: float = 2.5e8
-    work_if_useful: float = 1e9
+    work_if_useful: float = 2e9
     many: float = 5e4
     most_times: float = 5.0
     most_nodes: int = 8192
