@@ -150,7 +150,7 @@ class RankerReport:
         P-value, its logarithm to base 10, and a conservative estimate of its relative error. They,
         `zscore` and `pvalue_less` are nan if samples of one cluster have different labels.
     pvalue_low, pvalue_high : float
-        Interval for the p-value; see :class:`MetricTestResult`.
+        Interval for the p-value; see ``MetricTestResult``.
     pvalue_is_bound : bool
         Whether the p-value is an upper bound: a guaranteed bound of the exact p-value, or the
         smallest possible one for the number of random labellings.
