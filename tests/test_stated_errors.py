@@ -114,7 +114,8 @@ def test_tolerant_tails_on_both_sides_of_the_mean(n_positives, tie_sizes):
     x = x[(x > null.support()[0]) & (x < 1.0)]
     found = [pvalue_log_and_error(tolerating(null, 0.01), value, "greater") for value in x]
     _, log_p, error = np.transpose(found)
-    assert np.all(error < 0.01)
+    # A tenth of the tolerance more is accepted for each power of ten.
+    assert np.all(error < 0.01 * (1.0 - log_p / (10.0 * math.log(10.0))))
     # Both may be off.
     stated = error + null.relative_error(x)
     assert np.all(np.abs(np.expm1(log_p - null.log_pvalue(x))) <= stated)

@@ -263,8 +263,10 @@ class ComputedDistribution:
         For weights that fall from block to block. Of all other outcomes those with one hit moved
         out of the last block that has any, or into it if it has room, have the largest value.
         """
+        if self._tie_sizes is None:
+            return -math.inf, math.inf
         blocks, m = self._blocks, self._n_positives
-        if self._tie_sizes is None or not blocks.is_linear or np.any(np.diff(blocks.linear) > 0.0):
+        if not blocks.is_linear or np.any(np.diff(blocks.linear) > 0.0):
             return -math.inf, math.inf
         ends = np.cumsum(blocks.sizes)
         hits = np.diff(np.minimum(ends, m), prepend=0)

@@ -277,6 +277,10 @@ class Audit:
         sf = self.ask(f"sf({_numbers(x)})", self.null.sf, x)
         p = answers["less"][0]
         errors = {side: np.minimum(answers[side][1], 1e3) for side in ("less", "greater")}
+        # P(S > x) may come from another side of the mean, and another algorithm, than P(S >= x).
+        above = x + 4e-12 * np.abs(x) + 1e-307
+        beyond = self.ask(f"relative_error({_numbers(above)})", self.null.relative_error, above)
+        errors["greater"] = np.maximum(errors["greater"], np.minimum(beyond, 1e3))
         for i, point in enumerate(x.tolist()):
             of_cdf, of_sf = 2.0 * errors["less"][i] * p[i], errors["greater"][i] * sf[i]
             allowed = min(1.0, ROUNDING + of_cdf + of_sf)

@@ -64,7 +64,6 @@ SWITCHED_OFF: dict[str, dict[str, Any]] = {
     "bounds": {
         "solvers.SETTINGS.tolerable": math.inf,
         "solvers.SETTINGS.least_positives": 0,
-        "computed.SETTINGS.rough": math.inf,
     },
     # Few blocks have contours of all blocks otherwise.
     "contours of all blocks": {"solvers.FEW_BLOCKS": 4},
