@@ -126,9 +126,9 @@ def middle(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
     -inf and infinity if the lower bound is 0.
     """
     known = lower > 0.0
-    safe = np.where(known, lower, upper)
-    log_p = 0.5 * (np.log(safe) + np.log(upper))
-    error = np.expm1(0.5 * (np.log(upper) - np.log(safe)))
+    log_lower, log_upper = (np.log(np.where(known, each, 1.0)) for each in (lower, upper))
+    log_p = 0.5 * (log_lower + log_upper)
+    error = np.expm1(0.5 * (log_upper - log_lower))
     return np.where(known, log_p, -np.inf), np.where(known, error, np.inf)
 
 
