@@ -79,8 +79,8 @@ class ErrorEstimate:
     merging
         Neighbouring blocks of ranks that are treated as one.
     enclosure
-        Half the distance between guaranteed bounds over the lower one; all of it for hypergeometric
-        bounds.
+        Distance from the answer to the farther of its guaranteed bounds, as a relative error;
+        all of the distance between them for hypergeometric bounds.
     """
 
     parts: Floats

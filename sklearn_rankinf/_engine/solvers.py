@@ -462,6 +462,7 @@ class Tails:
     def log_bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Logs of guaranteed bounds of a finite band; -inf and 0 where blocks are merged."""
         if self.merges:
+            # Tilts of merged blocks need not be computed for bounds that are not guaranteed.
             return np.full(t.shape, -np.inf), np.zeros(t.shape)
         return self._band_limited_tails.log_bounds(t, sign)
 
@@ -474,10 +475,11 @@ class Tails:
     def _band_limited_tails(self) -> BandLimitedTails:
         transform = self._transform
         if transform is None:
-            ratio, coarse = self._ratios if self.merges else (None, math.inf)
-            blocks = more = self._increments(None, math.inf)
             if self.merges:
+                ratio, coarse = self._ratios
                 blocks, more = (self._merged_blocks(each, coarse)[0] for each in (ratio, coarse))
+            else:
+                blocks = more = self._increments(None, math.inf)
             largest = self._largest_block if self.merges else None
             transform = RankingTransform(
                 blocks, more, self._n_positives, self.merges, largest, BANDS.negligible
@@ -486,7 +488,7 @@ class Tails:
         return BandLimitedTails(transform, *numbers)
 
     def _enclosed(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
-        """The middle between guaranteed bounds; the error is half their distance."""
+        """The geometric mean of guaranteed bounds; the error is the distance to them."""
         log_p, error = middle(*self._bounds(t, sign))
         return TailEstimates.of(log_p, "midpoint of bounds", enclosure=error)
 

@@ -95,7 +95,7 @@ class BandLimitedTails:
     Parameters
     ----------
     transform : Transform
-        The transform of the statistic, of blocks that are not merged.
+        The transform of the statistic; bounds of merged blocks are not guaranteed.
     n_samples : int
         Number of items.
     mean, scale : float
@@ -160,7 +160,9 @@ class BandLimitedTails:
         )
 
     def log_bounds(self, s: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Logs of guaranteed bounds; -inf and 0 where none are affordable."""
+        """Logs of guaranteed bounds; -inf and 0 where none are affordable, or blocks are merged."""
+        if self._transform.merged:
+            return np.full(s.shape, -np.inf), np.zeros(s.shape)
         return self._log_bounds(s, sign, False)[:2]
 
     def _log_bounds(self, s: Floats, sign: int, coarse: bool) -> tuple[Floats, Floats, Floats]:
