@@ -1,0 +1,136 @@
+"""Print the measures of the package's structure: size, names, floors, circles and imports.
+
+Usage: python .ci/house.py [directory of the package]
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ENGINE = ("_engine", "_means")
+
+
+def modules_of(package: Path) -> dict[str, Path]:
+    """Names of all modules of a package, with their files."""
+    names = {}
+    for path in sorted(package.rglob("*.py")):
+        parts = (package.name, *path.relative_to(package).with_suffix("").parts)
+        names[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return names
+
+
+def imports_of(path: Path, modules: dict[str, Path], package: str) -> set[str]:
+    """Modules of the package that a file imports, in functions and for types as well."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name in modules}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == package:
+            for alias in node.names:
+                below = f"{node.module}.{alias.name}"
+                found.add(below if below in modules else str(node.module))
+    return found & modules.keys()
+
+
+def circles_of(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Sets of nodes that reach each other (strongly connected components, Tarjan 1972)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    circles = []
+
+    def visit(node: str) -> None:
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in sorted(graph[node]):
+            if other not in index:
+                visit(other)
+            if other in stack:
+                low[node] = min(low[node], low[other])
+        if low[node] == index[node]:
+            members = stack[stack.index(node) :]
+            del stack[stack.index(node) :]
+            circles.append(members)
+
+    for node in sorted(graph):
+        if node not in index:
+            visit(node)
+    return circles
+
+
+def longest_chain(graph: dict[str, set[str]]) -> list[str]:
+    """The longest chain of imports, circles counted as one."""
+    circles = circles_of(graph)
+    circle_of = {node: number for number, members in enumerate(circles) for node in members}
+    chains: list[list[str]] = []
+    # The components come in reverse topological order: what is imported first.
+    for number, members in enumerate(circles):
+        below = {circle_of[other] for node in members for other in graph[node]} - {number}
+        longest = max((chains[each] for each in below), key=len, default=[])
+        chains.append([members[0], *longest])
+    return max(chains, key=len, default=[])
+
+
+def room_of(module: str) -> str:
+    """The folder or file at the top of the package that a module belongs to."""
+    return ".".join(module.split(".")[:2])
+
+
+def functions_of(path: Path, names: set[str]) -> Iterator[ast.FunctionDef]:
+    """Public functions, and constructors of public classes, of a file."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef) and node.name in names:
+            yield node
+        elif isinstance(node, ast.ClassDef) and node.name in names:
+            yield from (
+                each
+                for each in node.body
+                if isinstance(each, ast.FunctionDef)
+                and (each.name == "__init__" or not each.name.startswith("_"))
+            )
+
+
+def n_parameters(function: ast.FunctionDef) -> int:
+    """Number of parameters without ``self`` and ``cls``."""
+    arguments = function.args
+    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return len([each for each in named if each.arg not in ("self", "cls")])
+
+
+def main(directory: str = "sklearn_rankinf") -> None:
+    """Print the measures of the package in a directory."""
+    package = Path(directory).resolve()
+    modules = modules_of(package)
+    graph = {
+        name: imports_of(path, modules, package.name) - {name} for name, path in modules.items()
+    }
+    rooms: dict[str, set[str]] = {room_of(name): set() for name in modules}
+    for name, imported in graph.items():
+        rooms[room_of(name)] |= {room_of(each) for each in imported} - {room_of(name)}
+    rooms.pop(package.name, None)
+    rooms = {room: imported & rooms.keys() for room, imported in rooms.items()}
+
+    lines = {name: len(path.read_text().splitlines()) for name, path in modules.items()}
+    engine = sum(n for name, n in lines.items() if room_of(name).split(".")[-1] in ENGINE)
+    stub = ast.parse((package / "__init__.pyi").read_text(encoding="utf-8"))
+    names = {a.name for node in stub.body if isinstance(node, ast.ImportFrom) for a in node.names}
+    functions = [each for path in modules.values() for each in functions_of(path, names)]
+    widest = max(functions, key=n_parameters)
+    chain, floors = longest_chain(graph), longest_chain(rooms)
+    circles = [each for each in circles_of(rooms) + circles_of(graph) if len(each) > 1]
+
+    print(f"lines: {sum(lines.values()) - engine} outside of the engine, {engine} in it")
+    print(f"public names: {len(names)}; most parameters: {n_parameters(widest)} ({widest.name})")
+    print(f"rooms: {len(rooms)} on {len(floors)} floors: {' > '.join(floors)}")
+    print(f"longest chain of imports: {len(chain)}: {' > '.join(chain)}")
+    print(f"own imports a file: {sum(map(len, graph.values())) / len(graph):.1f}")
+    print(f"circles: {len(circles)}")
+    for circle in circles:
+        print("   ", ", ".join(sorted(circle)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
