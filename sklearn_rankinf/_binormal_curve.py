@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, log_ndtr, logit, ndtr, ndtri
 
 from sklearn_rankinf._guard import default_errors, metric_function
-from sklearn_rankinf._ranking import Ranking
-from sklearn_rankinf._statistics.increments import Floats
-from sklearn_rankinf._validation import (
+from sklearn_rankinf._ranking import (
     PosLabel,
+    Ranking,
     as_binary,
     as_floats,
     as_numbers,
@@ -24,6 +23,7 @@ from sklearn_rankinf._validation import (
     check_real,
     shown,
 )
+from sklearn_rankinf._statistics.increments import Floats
 
 # Normal quantiles beyond which the tail probability vanishes in double precision.
 _END = 38.0

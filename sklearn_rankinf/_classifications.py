@@ -17,9 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._formatting import as_frame, as_html, state_pvalue
 from sklearn_rankinf._guard import result_function
-from sklearn_rankinf._sampling.labellings import chunk_sizes
-from sklearn_rankinf._statistics.increments import Floats, Integers
-from sklearn_rankinf._validation import (
+from sklearn_rankinf._ranking import (
     PosLabel,
     as_labels,
     as_seed_sequence,
@@ -32,6 +30,8 @@ from sklearn_rankinf._validation import (
     numbered,
     warn_caller,
 )
+from sklearn_rankinf._sampling.labellings import chunk_sizes
+from sklearn_rankinf._statistics.increments import Floats, Integers
 
 Booleans: TypeAlias = NDArray[np.bool_]
 Score: TypeAlias = Callable[[NDArray[Any], NDArray[Any]], float]

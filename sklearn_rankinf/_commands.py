@@ -39,13 +39,12 @@ from sklearn_rankinf._planning_search import min_detectable_odds, min_positives
 from sklearn_rankinf._plot._matplotlib import new_figure
 from sklearn_rankinf._plot.top_k import TopKSignificanceDisplay
 from sklearn_rankinf._queries import mean_average_precision_test
-from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._ranking import Ranking, resolve_k
 from sklearn_rankinf._report_checks import counted
 from sklearn_rankinf._report_numbers import LEVEL, pvalue_less
 from sklearn_rankinf._report_text import comparison_tables, table_as_text, with_fraction
 from sklearn_rankinf._significance import metric_test
 from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
-from sklearn_rankinf._validation import resolve_k
 
 _WIDTH = 100
 # The default of the report and of the comparison.

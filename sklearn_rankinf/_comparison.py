@@ -22,7 +22,6 @@ from sklearn_rankinf._estimates import (
     covariance_of_values,
     recommended_interval,
 )
-from sklearn_rankinf._exact_numbers import joined
 from sklearn_rankinf._formatting import as_frame, as_html, format_value, state_pvalue
 from sklearn_rankinf._guard import default_errors, result_function
 from sklearn_rankinf._inference import limits
@@ -47,7 +46,22 @@ from sklearn_rankinf._queries import (
     check_several_queries,
     read_query_values,
 )
-from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._ranking import (
+    PosLabel,
+    Ranking,
+    as_binary,
+    as_seed_sequence,
+    check_alternative,
+    check_confidence_level,
+    check_integer,
+    check_n_jobs,
+    check_option,
+    check_positive,
+    check_verbose,
+    joined,
+    numbered,
+    warn_caller,
+)
 from sklearn_rankinf._results import as_log10
 from sklearn_rankinf._sampling.swaps import (
     PairedSampler,
@@ -59,20 +73,6 @@ from sklearn_rankinf._sampling.swaps import (
 from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats, Integers
-from sklearn_rankinf._validation import (
-    PosLabel,
-    as_binary,
-    as_seed_sequence,
-    check_alternative,
-    check_confidence_level,
-    check_integer,
-    check_n_jobs,
-    check_option,
-    check_positive,
-    check_verbose,
-    numbered,
-    warn_caller,
-)
 
 _OF_QUERIES = ("auto", "sign_flip", "t", "wilcoxon", "bootstrap")
 _OF_ERRORS = ("influence", "delong")

@@ -35,12 +35,8 @@ from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._inference import limits
 from sklearn_rankinf._inference.limits import t_quantile
 from sklearn_rankinf._metrics import as_metric, check_scalar_k, in_sentence
-from sklearn_rankinf._response import Fold, estimator_scores, folds_of
-from sklearn_rankinf._sampling.swaps import doubled_midranks
-from sklearn_rankinf._statistics.additive import Metric, Statistic
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.increments import Floats, Integers
-from sklearn_rankinf._validation import (
+from sklearn_rankinf._ranking import (
+    Fold,
     PosLabel,
     as_labels,
     check_confidence_level,
@@ -48,9 +44,15 @@ from sklearn_rankinf._validation import (
     check_n_jobs,
     check_option,
     check_verbose,
+    estimator_scores,
+    folds_of,
     mark_positives,
     numbered,
 )
+from sklearn_rankinf._sampling.swaps import doubled_midranks
+from sklearn_rankinf._statistics.additive import Metric, Statistic
+from sklearn_rankinf._statistics.caching import cached_property
+from sklearn_rankinf._statistics.increments import Floats, Integers
 
 Folds = Sequence[Fold]
 

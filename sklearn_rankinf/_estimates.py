@@ -21,11 +21,10 @@ from sklearn_rankinf._metrics import (
     influence_of,
     value_of,
 )
-from sklearn_rankinf._ranking import Ranking, block_of_each
+from sklearn_rankinf._ranking import Ranking, block_of_each, check_option, numbered
 from sklearn_rankinf._sampling.labellings import NullSampler
 from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
 from sklearn_rankinf._statistics.increments import Floats, Integers
-from sklearn_rankinf._validation import check_option, numbered
 
 # Standard errors below this fraction of the largest value are rounding errors.
 _ROUNDING = 1e-13

@@ -24,11 +24,10 @@ from sklearn.model_selection import (
 )
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from sklearn_rankinf._response import Fold, read_splits, rows
+from sklearn_rankinf._ranking import Fold, numbered, read_splits, rows, warn_caller
 from sklearn_rankinf._restricted import Restrictions, few_labellings_warning
 from sklearn_rankinf._sampling.exchange import AnyExchange, Exchange
 from sklearn_rankinf._statistics.increments import Integers
-from sklearn_rankinf._validation import numbered, warn_caller
 
 # Number of random labellings for a check of similar labels: if none of them has as few unequal
 # neighbours as the observed labels, single labels are not exchangeable.

@@ -24,12 +24,7 @@ from sklearn_rankinf._engine.listed import (
     ListedDistribution,
 )
 from sklearn_rankinf._guard import default_errors
-from sklearn_rankinf._sampling.labellings import NullSampler, PermutationSampler, Sampler
-from sklearn_rankinf._statistics.additive import Statistic
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.increments import FEW_BLOCKS, Floats, Integers
-from sklearn_rankinf._statistics.moments import skewness_and_kurtosis, zhang_su_mean_and_variance
-from sklearn_rankinf._validation import (
+from sklearn_rankinf._ranking import (
     as_numbers,
     as_seed_sequence,
     as_shape,
@@ -39,6 +34,11 @@ from sklearn_rankinf._validation import (
     check_verbose,
     shown,
 )
+from sklearn_rankinf._sampling.labellings import NullSampler, PermutationSampler, Sampler
+from sklearn_rankinf._statistics.additive import Statistic
+from sklearn_rankinf._statistics.caching import cached_property
+from sklearn_rankinf._statistics.increments import FEW_BLOCKS, Floats, Integers
+from sklearn_rankinf._statistics.moments import skewness_and_kurtosis, zhang_su_mean_and_variance
 
 _METHODS = ("auto", "analytic", "permutation", "normal", "pearson3", "zhang_su")
 # Values of the statistic whose relative difference is at most this count as equal.

@@ -19,10 +19,9 @@ from sklearn_rankinf._estimates import (
 from sklearn_rankinf._formatting import as_frame, as_html, format_value, shown
 from sklearn_rankinf._inference.limits import mean_limits, t_quantile
 from sklearn_rankinf._metrics import in_sentence
-from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._ranking import Ranking, as_seed_sequence, check_option
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.increments import Floats, Integers
-from sklearn_rankinf._validation import as_seed_sequence, check_option
 
 _COLUMNS = ("statistic", "low", "high", "standard_error")
 _WAYS = {

@@ -25,13 +25,13 @@ from sklearn_rankinf._interval_results import (
 )
 from sklearn_rankinf._metrics import as_metric, check_scalar_k
 from sklearn_rankinf._queries import check_queries_alone, read_query_values
-from sklearn_rankinf._ranking import LabelTable, Ranking, as_ranking
-from sklearn_rankinf._restricted import check_has_rows
-from sklearn_rankinf._statistics.additive import Metric
-from sklearn_rankinf._validation import (
+from sklearn_rankinf._ranking import (
+    LabelTable,
     PosLabel,
+    Ranking,
     as_binary,
     as_label_table,
+    as_ranking,
     as_seed_sequence,
     check_confidence_level,
     check_integer,
@@ -39,6 +39,8 @@ from sklearn_rankinf._validation import (
     class_names,
     has_classes,
 )
+from sklearn_rankinf._restricted import check_has_rows
+from sklearn_rankinf._statistics.additive import Metric
 
 
 @result_function

@@ -29,7 +29,18 @@ from sklearn_rankinf._inference.influence import (
     recall_at_k_influence,
     roc_auc_influence,
 )
-from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._ranking import (
+    Ranking,
+    check_k,
+    check_normalize,
+    check_positive,
+    n_dimensions_of_k,
+    resolve_each_k,
+    resolve_k,
+    scalar_k,
+    shown,
+    warn_caller,
+)
 from sklearn_rankinf._statistics.additive import (
     HitsAtK,
     Metric,
@@ -49,17 +60,6 @@ from sklearn_rankinf._statistics.increments import (
 from sklearn_rankinf._statistics.moments import (
     average_precision_mean_and_variance,
     harmonic_between,
-)
-from sklearn_rankinf._validation import (
-    check_k,
-    check_normalize,
-    check_positive,
-    n_dimensions_of_k,
-    resolve_each_k,
-    resolve_k,
-    scalar_k,
-    shown,
-    warn_caller,
 )
 
 # Discounts of the first ranks, and discounts of a few ranks, are summed term by term.

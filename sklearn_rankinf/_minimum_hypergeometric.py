@@ -14,12 +14,11 @@ from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._inference.boundary_crossing import HitBounds
 from sklearn_rankinf._metrics import no_positives
-from sklearn_rankinf._ranking import Ranking, as_ranking
+from sklearn_rankinf._ranking import PosLabel, Ranking, as_ranking, check_integer, warn_caller
 from sklearn_rankinf._results import as_log10
 from sklearn_rankinf._statistics.hypergeometric import log_tail
 from sklearn_rankinf._statistics.increments import Integers
 from sklearn_rankinf._top_k_curve import ends_up_to, one_class_sentence
-from sklearn_rankinf._validation import PosLabel, check_integer, warn_caller
 
 
 @dataclass(frozen=True, eq=False, repr=False)

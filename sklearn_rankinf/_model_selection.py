@@ -47,16 +47,10 @@ from sklearn_rankinf._frozen_distributions import (
 from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._metrics import AveragePrecision, as_metric, in_sentence
 from sklearn_rankinf._queries import MeanNullDistribution
-from sklearn_rankinf._ranking import Ranking
-from sklearn_rankinf._response import Fold, estimator_scores, folds_of
-from sklearn_rankinf._restricted import RESTRICTED, Restrictions
-from sklearn_rankinf._results import as_log10, permutation_interval, pvalue_fields
-from sklearn_rankinf._scorers import make_significance_scorer
-from sklearn_rankinf._significance import metric_test
-from sklearn_rankinf._statistics.additive import Metric, Statistic
-from sklearn_rankinf._statistics.increments import Floats, Integers
-from sklearn_rankinf._validation import (
+from sklearn_rankinf._ranking import (
+    Fold,
     PosLabel,
+    Ranking,
     as_binary,
     as_seed_sequence,
     check_confidence_level,
@@ -65,8 +59,16 @@ from sklearn_rankinf._validation import (
     check_no_closed_form,
     check_option,
     check_verbose,
+    estimator_scores,
+    folds_of,
     warn_caller,
 )
+from sklearn_rankinf._restricted import RESTRICTED, Restrictions
+from sklearn_rankinf._results import as_log10, permutation_interval, pvalue_fields
+from sklearn_rankinf._scorers import make_significance_scorer
+from sklearn_rankinf._significance import metric_test
+from sklearn_rankinf._statistics.additive import Metric, Statistic
+from sklearn_rankinf._statistics.increments import Floats, Integers
 
 _COMBINATIONS = ("bonferroni", "twice_mean", "cauchy", "convolution", "fisher")
 _CONVOLVED = ("analytic", "permutation", "normal", "pearson3")

@@ -51,15 +51,15 @@ from sklearn_rankinf._queries import (
     holm,
     read_query_values,
 )
-from sklearn_rankinf._ranking import read_rankers
-from sklearn_rankinf._statistics.additive import Metric
-from sklearn_rankinf._statistics.increments import Floats, Integers
-from sklearn_rankinf._validation import (
+from sklearn_rankinf._ranking import (
     PosLabel,
     as_seed_sequence,
     check_confidence_level,
     check_option,
+    read_rankers,
 )
+from sklearn_rankinf._statistics.additive import Metric
+from sklearn_rankinf._statistics.increments import Floats, Integers
 
 _CORRECTIONS = ("maxt", "holm", "none")
 _FACTS = (

@@ -17,11 +17,7 @@ from sklearn_rankinf._metrics import (
     check_weights,
 )
 from sklearn_rankinf._rank_distributions import ListedNullDistribution, RankNullDistribution
-from sklearn_rankinf._statistics.additive import HitsAtK, Metric, RankStatistic
-from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
-from sklearn_rankinf._statistics.increments import Integers
-from sklearn_rankinf._top_k_distributions import TopKNullDistribution
-from sklearn_rankinf._validation import (
+from sklearn_rankinf._ranking import (
     as_seed_sequence,
     check_counts,
     check_integer,
@@ -30,6 +26,10 @@ from sklearn_rankinf._validation import (
     check_tie_sizes,
     check_verbose,
 )
+from sklearn_rankinf._statistics.additive import HitsAtK, Metric, RankStatistic
+from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
+from sklearn_rankinf._statistics.increments import Integers
+from sklearn_rankinf._top_k_distributions import TopKNullDistribution
 
 # Longer lists of reciprocal ranks would take too much memory.
 _MAX_LISTED = 20_000_000

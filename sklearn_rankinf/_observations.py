@@ -21,7 +21,26 @@ from sklearn_rankinf._metrics import (
 )
 from sklearn_rankinf._null_distributions import check_method, frozen_null_distribution
 from sklearn_rankinf._rank_distributions import misses_of, rounding_of
-from sklearn_rankinf._ranking import LabelTable, Ranking, as_ranking, block_of_each
+from sklearn_rankinf._ranking import (
+    LabelTable,
+    PosLabel,
+    Ranking,
+    as_binary,
+    as_label_table,
+    as_ranking,
+    as_relevances,
+    as_scores,
+    as_weights,
+    block_of_each,
+    check_average,
+    check_lengths,
+    check_no_closed_form,
+    check_weights_follow,
+    class_names,
+    has_classes,
+    has_grades,
+    warn_caller,
+)
 from sklearn_rankinf._restricted import (
     RESTRICTED,
     RestrictedLabels,
@@ -35,22 +54,6 @@ from sklearn_rankinf._sampling.exchange import AnyExchange, reciprocal_ranks
 from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
 from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
 from sklearn_rankinf._statistics.increments import Floats, Integers
-from sklearn_rankinf._validation import (
-    PosLabel,
-    as_binary,
-    as_label_table,
-    as_relevances,
-    as_scores,
-    as_weights,
-    check_average,
-    check_lengths,
-    check_no_closed_form,
-    check_weights_follow,
-    class_names,
-    has_classes,
-    has_grades,
-    warn_caller,
-)
 
 
 @dataclass(frozen=True, eq=False)

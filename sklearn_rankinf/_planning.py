@@ -32,11 +32,7 @@ from sklearn_rankinf._metrics import (
     check_scalar_k,
     in_sentence,
 )
-from sklearn_rankinf._sampling.labellings import NullSampler
-from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
-from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
-from sklearn_rankinf._statistics.increments import Floats, Integers
-from sklearn_rankinf._validation import (
+from sklearn_rankinf._ranking import (
     as_seed_sequence,
     check_between,
     check_counts,
@@ -45,6 +41,10 @@ from sklearn_rankinf._validation import (
     check_positive,
     shown,
 )
+from sklearn_rankinf._sampling.labellings import NullSampler
+from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
+from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
+from sklearn_rankinf._statistics.increments import Floats, Integers
 
 _MODELS = ("wallenius", "fisher", "binormal")
 _METHODS = ("auto", "exact", "simulation", "obuchowski")

@@ -12,11 +12,11 @@ from scipy.optimize import brentq
 from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._inference.odds import hits_tail
 from sklearn_rankinf._planning import RANKINGS, Design, SizedDesign, read_effect
+from sklearn_rankinf._ranking import check_between, check_counts, check_integer
 from sklearn_rankinf._statistics.additive import HitsAtK, Metric
 from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
 from sklearn_rankinf._statistics.hypergeometric import log_tail, min_hits
 from sklearn_rankinf._statistics.increments import Floats, Integers
-from sklearn_rankinf._validation import check_between, check_counts, check_integer
 
 # Logarithms of odds that are treated as infinite.
 _LARGEST_EFFECT = 700.0

@@ -34,9 +34,7 @@ from sklearn_rankinf._metrics import (
     in_sentence,
 )
 from sklearn_rankinf._planning import PlanningResult, share_error
-from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
-from sklearn_rankinf._statistics.increments import Floats
-from sklearn_rankinf._validation import (
+from sklearn_rankinf._ranking import (
     as_seed_sequence,
     check_alternative,
     check_between,
@@ -47,6 +45,8 @@ from sklearn_rankinf._validation import (
     check_real,
     check_verbose,
 )
+from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
+from sklearn_rankinf._statistics.increments import Floats
 
 # Number of samples, over all data sets, that are drawn and tested in one task.
 _CELLS_PER_CHUNK = 100_000

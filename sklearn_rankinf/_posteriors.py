@@ -14,8 +14,7 @@ from scipy import optimize, special, stats
 from sklearn_rankinf._classifications import read_predictions
 from sklearn_rankinf._frozen_distributions import plain
 from sklearn_rankinf._guard import default_errors
-from sklearn_rankinf._statistics.increments import Floats
-from sklearn_rankinf._validation import (
+from sklearn_rankinf._ranking import (
     PosLabel,
     as_numbers,
     as_seed_sequence,
@@ -24,6 +23,7 @@ from sklearn_rankinf._validation import (
     check_option,
     check_positive,
 )
+from sklearn_rankinf._statistics.increments import Floats
 
 # Step of the trapezoidal rule, in units of the smallest possible width of the integrand. The
 # integrand is analytic in a strip around the axis, and the error is far below rounding.

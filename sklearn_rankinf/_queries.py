@@ -32,7 +32,26 @@ from sklearn_rankinf._interval_results import (
 from sklearn_rankinf._means.distribution import Part, mean_distribution
 from sklearn_rankinf._metrics import AveragePrecision, in_sentence, value_of
 from sklearn_rankinf._null_distributions import frozen_null_distribution
-from sklearn_rankinf._ranking import Ranking, as_ranking, block_of_each
+from sklearn_rankinf._ranking import (
+    PosLabel,
+    Ranking,
+    as_binary,
+    as_ranking,
+    as_seed_sequence,
+    block_of_each,
+    check_alternative,
+    check_confidence_level,
+    check_counts,
+    check_integer,
+    check_n_jobs,
+    check_no_closed_form,
+    check_option,
+    check_tie_sizes,
+    check_verbose,
+    numbered,
+    shown,
+    warn_caller,
+)
 from sklearn_rankinf._restricted import (
     RESTRICTED,
     Restrictions,
@@ -55,23 +74,6 @@ from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats, Integers
 from sklearn_rankinf._statistics.moments import skewness_and_kurtosis
-from sklearn_rankinf._validation import (
-    PosLabel,
-    as_binary,
-    as_seed_sequence,
-    check_alternative,
-    check_confidence_level,
-    check_counts,
-    check_integer,
-    check_n_jobs,
-    check_no_closed_form,
-    check_option,
-    check_tie_sizes,
-    check_verbose,
-    numbered,
-    shown,
-    warn_caller,
-)
 
 _METHODS = ("auto", "analytic", "permutation", "normal", "pearson3")
 _DEPENDENCES = ("independent", "shared")

@@ -37,7 +37,22 @@ from sklearn_rankinf._multiple_comparison import (
 )
 from sklearn_rankinf._plot._matplotlib import new_figure
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
-from sklearn_rankinf._ranking import Ranking, as_ranking, read_rankers
+from sklearn_rankinf._ranking import (
+    PosLabel,
+    Ranking,
+    as_binary,
+    as_labels,
+    as_ranking,
+    as_seed_sequence,
+    check_integer,
+    check_k,
+    check_levels,
+    check_option,
+    mark_positives,
+    numbered,
+    read_rankers,
+    resolve_k,
+)
 from sklearn_rankinf._report_checks import (
     AllFacts,
     LabelFacts,
@@ -59,19 +74,6 @@ from sklearn_rankinf._results import MetricTestResult
 from sklearn_rankinf._significance import metric_test, recall_at_k_test
 from sklearn_rankinf._statistics.additive import Metric, Statistic
 from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
-from sklearn_rankinf._validation import (
-    PosLabel,
-    as_binary,
-    as_labels,
-    as_seed_sequence,
-    check_integer,
-    check_k,
-    check_levels,
-    check_option,
-    mark_positives,
-    numbered,
-    resolve_k,
-)
 
 DEFAULT_K = (10, 50, 100)
 _OUTPUTS = ("report", "text", "dict", "frame", "html")

@@ -14,13 +14,12 @@ from sklearn_rankinf._files import CommandError
 from sklearn_rankinf._interval_results import MetricIntervalResult
 from sklearn_rankinf._metrics import METRICS, needs_k
 from sklearn_rankinf._minimum_hypergeometric import MinimumHypergeometricTestResult
-from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._ranking import Ranking, resolve_k
 from sklearn_rankinf._results import MetricTestResult
 from sklearn_rankinf._significance import metric_test, recall_at_k_test
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._top_k import min_hits_at_k
 from sklearn_rankinf._top_k_curve import TopKSignificanceCurve
-from sklearn_rankinf._validation import resolve_k
 
 LEVEL = 0.05
 

@@ -12,12 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._frozen_distributions import PermutationDistribution, permutation_distribution
-from sklearn_rankinf._ranking import Ranking, block_of_each
+from sklearn_rankinf._ranking import Ranking, as_scores, block_of_each, check_integer, numbered
 from sklearn_rankinf._sampling.exchange import AnyExchange, Exchange, ExchangedHits, Shifts
 from sklearn_rankinf._sampling.labellings import HitValues, NullSampler, PermutationSampler
 from sklearn_rankinf._statistics.additive import Statistic
 from sklearn_rankinf._statistics.increments import Floats, Integers
-from sklearn_rankinf._validation import as_scores, check_integer, numbered
 
 RESTRICTED = "permutation within strata, of whole clusters or along a series"
 # Fewer possible labellings than these cause a warning; shifts never outnumber the samples.

@@ -30,8 +30,8 @@ from sklearn_rankinf._frozen_distributions import (
 )
 from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._interval_results import MetricIntervalResult, interval_of_ranking, joined
+from sklearn_rankinf._ranking import check_confidence_level
 from sklearn_rankinf._statistics.additive import Metric
-from sklearn_rankinf._validation import check_confidence_level
 
 R = TypeVar("R", bound="MetricTestResult")
 

@@ -11,13 +11,12 @@ from scipy.stats import pearson3, rankdata
 
 from sklearn_rankinf._frozen_distributions import PermutationDistribution
 from sklearn_rankinf._rank_distributions import rounding_of
-from sklearn_rankinf._ranking import LabelTable, rank_order
+from sklearn_rankinf._ranking import LabelTable, check_no_closed_form, rank_order
 from sklearn_rankinf._restricted import distribution_of_arrangements
 from sklearn_rankinf._sampling.exchange import AnyExchange, Exchange
 from sklearn_rankinf._sampling.resampling import PermutedRows, RankedCells
 from sklearn_rankinf._statistics.additive import Statistic
 from sklearn_rankinf._statistics.increments import Floats, Integers
-from sklearn_rankinf._validation import check_no_closed_form
 
 # A rank test with a p-value this small shows that weights depend on labels or scores.
 _DEPENDENT = 1e-3

@@ -22,18 +22,18 @@ from sklearn_rankinf._guard import default_errors, scorer_factory
 from sklearn_rankinf._metrics import as_metric, check_scalar_k, registered
 from sklearn_rankinf._null_distributions import frozen_null_distribution
 from sklearn_rankinf._observations import check_takes_weights, observe_ranking
-from sklearn_rankinf._ranking import Ranking
-from sklearn_rankinf._results import adjusted, as_log10, standardized
-from sklearn_rankinf._significance import metric_test
-from sklearn_rankinf._statistics.additive import Metric, Statistic
-from sklearn_rankinf._validation import (
+from sklearn_rankinf._ranking import (
     PosLabel,
+    Ranking,
     check_average,
     check_integer,
     check_option,
     check_pos_label,
     check_weights_follow,
 )
+from sklearn_rankinf._results import adjusted, as_log10, standardized
+from sklearn_rankinf._significance import metric_test
+from sklearn_rankinf._statistics.additive import Metric, Statistic
 
 
 def resolution(log10_pvalue: float) -> float:

@@ -25,17 +25,18 @@ from sklearn_rankinf._metrics import (
     value_of,
 )
 from sklearn_rankinf._observations import observe_ranking
-from sklearn_rankinf._ranking import Ranking, as_ranking
-from sklearn_rankinf._results import adjusted, as_log10, standardized
-from sklearn_rankinf._statistics.additive import Metric
-from sklearn_rankinf._validation import (
+from sklearn_rankinf._ranking import (
     PosLabel,
+    Ranking,
+    as_ranking,
     check_alternative,
     check_integer,
     check_k,
     check_option,
     warn_caller,
 )
+from sklearn_rankinf._results import adjusted, as_log10, standardized
+from sklearn_rankinf._statistics.additive import Metric
 
 _ROUNDINGS = ("exact", "trec_eval", "trec_eval_9")
 

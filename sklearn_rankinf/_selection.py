@@ -21,7 +21,15 @@ from sklearn_rankinf._frozen_distributions import (
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics import as_metric, check_scalar_k, in_sentence, warn_of_one_class
 from sklearn_rankinf._null_distributions import frozen_null_distribution
-from sklearn_rankinf._ranking import block_of_each, read_rankers
+from sklearn_rankinf._ranking import (
+    PosLabel,
+    as_seed_sequence,
+    block_of_each,
+    check_integer,
+    check_n_jobs,
+    check_verbose,
+    read_rankers,
+)
 from sklearn_rankinf._restricted import Restrictions
 from sklearn_rankinf._results import permutation_interval
 from sklearn_rankinf._sampling.exchange import AnyExchange
@@ -29,13 +37,6 @@ from sklearn_rankinf._sampling.joint import JointSampler
 from sklearn_rankinf._significance import metric_test
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.increments import Floats, Integers
-from sklearn_rankinf._validation import (
-    PosLabel,
-    as_seed_sequence,
-    check_integer,
-    check_n_jobs,
-    check_verbose,
-)
 
 # Relative difference up to which two values of the statistic count as equal.
 _SAME = 1e-12

@@ -29,11 +29,16 @@ from sklearn_rankinf._observations import (
     one_of_each_k,
     read_problem,
 )
-from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._ranking import (
+    PosLabel,
+    Ranking,
+    as_seed_sequence,
+    check_stopping,
+    warn_caller,
+)
 from sklearn_rankinf._restricted import Restrictions
 from sklearn_rankinf._results import MetricTestResult, results_as_one, significance_fields
 from sklearn_rankinf._statistics.additive import HitsAtK, Metric
-from sklearn_rankinf._validation import PosLabel, as_seed_sequence, check_stopping, warn_caller
 
 
 @result_function

@@ -10,6 +10,12 @@ from scipy.special import ndtri
 
 from sklearn_rankinf._frozen_distributions import plain
 from sklearn_rankinf._guard import default_errors
+from sklearn_rankinf._ranking import (
+    check_counts,
+    check_levels,
+    check_option,
+    resolve_each_k,
+)
 from sklearn_rankinf._statistics.hypergeometric import (
     log_tail,
     mean_and_deviation,
@@ -18,12 +24,6 @@ from sklearn_rankinf._statistics.hypergeometric import (
 )
 from sklearn_rankinf._statistics.increments import Floats, Integers
 from sklearn_rankinf._top_k_approximations import binomial_tail, normal_tail
-from sklearn_rankinf._validation import (
-    check_counts,
-    check_levels,
-    check_option,
-    resolve_each_k,
-)
 
 _COUNT_METHODS = ("analytic", "binomial", "normal")
 

@@ -14,12 +14,18 @@ from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._inference.boundary_crossing import HitBounds, SimultaneousBounds
 from sklearn_rankinf._metrics import no_positives
-from sklearn_rankinf._ranking import Ranking, as_ranking
+from sklearn_rankinf._ranking import (
+    PosLabel,
+    Ranking,
+    as_ranking,
+    check_levels,
+    resolve_k,
+    warn_caller,
+)
 from sklearn_rankinf._results import as_log10
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.hypergeometric import log_tail
 from sklearn_rankinf._statistics.increments import Floats, Integers
-from sklearn_rankinf._validation import PosLabel, check_levels, resolve_k, warn_caller
 
 Run = tuple[int, int]
 """First and last cut-off of a run."""

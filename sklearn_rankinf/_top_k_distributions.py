@@ -14,16 +14,16 @@ from sklearn_rankinf._engine.exact.hits import HitsDistribution
 from sklearn_rankinf._engine.listed import ListedDistribution
 from sklearn_rankinf._frozen_distributions import NullDistribution, plain
 from sklearn_rankinf._guard import default_errors
+from sklearn_rankinf._ranking import (
+    as_numbers,
+    as_seed_sequence,
+    as_shape,
+)
 from sklearn_rankinf._statistics.additive import HitsAtK
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats
 from sklearn_rankinf._statistics.moments import linear_moments
 from sklearn_rankinf._top_k_approximations import ApproximateHits, BinomialHits, NormalHits
-from sklearn_rankinf._validation import (
-    as_numbers,
-    as_seed_sequence,
-    as_shape,
-)
 
 _METHODS = ("auto", "analytic", "permutation", "binomial", "normal")
 

@@ -22,8 +22,7 @@ from sklearn_rankinf import (
     rie_score,
 )
 from sklearn_rankinf._metrics import METRICS, needs_k, value_of
-from sklearn_rankinf._ranking import as_ranking
-from sklearn_rankinf._validation import resolve_k
+from sklearn_rankinf._ranking import as_ranking, resolve_k
 
 
 def _test_of(make, names):

@@ -34,7 +34,7 @@ from sklearn_rankinf import (
     search_permutation_test,
 )
 from sklearn_rankinf._folds import LabelDesign
-from sklearn_rankinf._response import Fold
+from sklearn_rankinf._ranking import Fold
 from sklearn_rankinf._restricted import Restrictions
 
 LOGISTIC, NEIGHBOURS = LogisticRegression(), KNeighborsClassifier(7)

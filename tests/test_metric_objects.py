@@ -873,11 +873,8 @@ def test_averages_and_weights_that_there_are_not(three_classes):
 PROBABILITY = ["_statistics", "_engine", "_means", "_sampling", "_inference"]
 FLOORS = [
     {
-        "_exact_numbers",
-        "_validation",
         "_ranking",
         "_metrics",
-        "_distributed",
         "_formatting",
         "_guard",
         "_interrupt",
@@ -903,7 +900,6 @@ FLOORS = [
             "_scores",
             "_scorers",
             "_folds",
-            "_response",
             "_model_selection",
             "_selection",
         ),

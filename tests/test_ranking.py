@@ -42,8 +42,7 @@ from sklearn_rankinf import (
     standardized_average_precision_score,
 )
 from sklearn_rankinf._estimates import Items
-from sklearn_rankinf._ranking import LabelTable, as_ranking, rank_order
-from sklearn_rankinf._validation import as_label_table, as_scores
+from sklearn_rankinf._ranking import LabelTable, as_label_table, as_ranking, as_scores, rank_order
 
 try:
     import pyarrow as pa
@@ -648,7 +647,7 @@ def test_distributions_refuse_a_ranking_without_all_ties(function):
 
 def test_missing_dask_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "dask", None)
-    monkeypatch.delitem(sys.modules, "sklearn_rankinf._distributed", raising=False)
+    monkeypatch.delitem(sys.modules, "sklearn_rankinf._ranking.distributed", raising=False)
     message = r'Ranking.from_dask needs dask: pip install "sklearn-rankinf\[distributed\]"'
     with pytest.raises(ImportError, match=message):
         Ranking.from_dask([0, 1], [0.1, 0.2])

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 
 from sklearn_rankinf._binormal_curve import BinormalPrecisionRecallCurve
 from sklearn_rankinf._plot._matplotlib import hide_spines, import_pyplot, merged_style
-from sklearn_rankinf._response import estimator_scores
-from sklearn_rankinf._validation import PosLabel
+from sklearn_rankinf._ranking import PosLabel, estimator_scores
 
 _RESPONSE_METHODS = ("decision_function", "predict_proba")
 

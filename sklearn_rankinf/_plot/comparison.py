@@ -24,16 +24,16 @@ from sklearn_rankinf._plot._matplotlib import (
     with_minus,
 )
 from sklearn_rankinf._plot._ranking_curves import curve_kind
-from sklearn_rankinf._ranking import Ranking
-from sklearn_rankinf._response import estimator_scores
-from sklearn_rankinf._statistics.additive import HitsAtK, Metric
-from sklearn_rankinf._statistics.increments import Floats
-from sklearn_rankinf._validation import (
+from sklearn_rankinf._ranking import (
     PosLabel,
+    Ranking,
     as_binary,
     check_confidence_level,
     check_option,
+    estimator_scores,
 )
+from sklearn_rankinf._statistics.additive import HitsAtK, Metric
+from sklearn_rankinf._statistics.increments import Floats
 
 _RESPONSE_METHODS = ("decision_function", "predict_proba")
 _NAMES = ("A", "B")

@@ -15,11 +15,9 @@ from sklearn_rankinf._intervals import metric_interval
 from sklearn_rankinf._metrics import in_sentence
 from sklearn_rankinf._null_distributions import metric_null_distribution
 from sklearn_rankinf._plot._matplotlib import hide_spines, import_pyplot, merged_style, with_minus
-from sklearn_rankinf._ranking import read_rankers
-from sklearn_rankinf._response import estimator_scores
+from sklearn_rankinf._ranking import PosLabel, estimator_scores, read_rankers
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.increments import Floats
-from sklearn_rankinf._validation import PosLabel
 
 _RESPONSE_METHODS = ("decision_function", "predict_proba")
 # Number of decimals if no interval determines it.

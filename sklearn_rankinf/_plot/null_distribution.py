@@ -17,11 +17,16 @@ from sklearn_rankinf._frozen_distributions import NullDistribution
 from sklearn_rankinf._plot._distribution_shape import DistributionShape, distribution_shape
 from sklearn_rankinf._plot._matplotlib import import_pyplot, merged_style
 from sklearn_rankinf._queries import MeanAveragePrecisionTestResult
-from sklearn_rankinf._ranking import Ranking
-from sklearn_rankinf._response import estimator_scores, folds_of
+from sklearn_rankinf._ranking import (
+    PosLabel,
+    Ranking,
+    check_integer,
+    check_option,
+    estimator_scores,
+    folds_of,
+)
 from sklearn_rankinf._significance import metric_test
 from sklearn_rankinf._statistics.additive import Metric
-from sklearn_rankinf._validation import PosLabel, check_integer, check_option
 
 _DISTRIBUTION_NAMES: Mapping[str, str] = {
     "analytic": "exact null distribution",

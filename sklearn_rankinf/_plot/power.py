@@ -18,9 +18,9 @@ from sklearn_rankinf._plot._matplotlib import (
     merged_style,
     shortened,
 )
+from sklearn_rankinf._ranking import check_option
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.increments import Floats
-from sklearn_rankinf._validation import check_option
 
 _X_AXES = ("n_positives", "n_samples", "odds", "auc")
 _MAX_LENGTH = 28

@@ -18,11 +18,17 @@ from sklearn_rankinf._plot._matplotlib import (
     shortened,
     side_by_side,
 )
-from sklearn_rankinf._ranking import Ranking, read_rankers
-from sklearn_rankinf._response import estimator_scores, folds_of
+from sklearn_rankinf._ranking import (
+    PosLabel,
+    Ranking,
+    check_levels,
+    check_option,
+    estimator_scores,
+    folds_of,
+    read_rankers,
+)
 from sklearn_rankinf._statistics.increments import Floats, Integers
 from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
-from sklearn_rankinf._validation import PosLabel, check_levels, check_option
 
 _RESPONSE_METHODS = ("decision_function", "predict_proba")
 _ALPHA = (0.1, 0.05, 0.01)

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_rankinf._ranking.exact_numbers import rank_order
+from sklearn_rankinf._ranking.validation import PosLabel, as_binary, as_counts, first_wrong
 from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._validation import PosLabel, as_binary, as_counts, first_wrong
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -286,7 +287,7 @@ class Ranking:
         (array([1, 2, 3]), array([1, 1, 0]))
         """
         # Only this method needs dask, which is slow to import and may not be installed.
-        from sklearn_rankinf._distributed import count_blocks
+        from sklearn_rankinf._ranking.distributed import count_blocks
 
         tie_sizes, hits, has_all_ties = count_blocks(
             y_true, y_score, pos_label, counts, max_distinct
@@ -380,24 +381,6 @@ class LabelTable:
     def ranking(self, index: int) -> Ranking:
         """Ranking for one class."""
         return Ranking(*_counts_by_block(self.labels[:, index], self.scores[:, index]))
-
-
-def rank_order(scores: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Order the scores, best first, and count the samples with each value."""
-    # The order within a block is arbitrary, so a reversed ascending sort is sufficient.
-    order = np.argsort(scores, kind="stable")[::-1]
-    ordered = scores[order]
-    changes = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-    edges = np.concatenate([[0], changes, [len(scores)]])
-    return order, edges[1:] - edges[:-1]
-
-
-def block_of_each(scores: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the block of equal scores of each sample, 0 for the best, and the block sizes."""
-    order, tie_sizes = rank_order(scores)
-    places = np.empty(order.size, dtype=np.int64)
-    places[order] = np.repeat(np.arange(tie_sizes.size), tie_sizes)
-    return places, tie_sizes
 
 
 def _counts_by_block(

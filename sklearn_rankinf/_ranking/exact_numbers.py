@@ -1,4 +1,4 @@
-"""Arrays of numbers that compare exactly, whatever their types are."""
+"""Arrays of numbers that compare exactly, whatever their types are, and their order."""
 
 from __future__ import annotations
 
@@ -57,3 +57,21 @@ def _objects(values: list[Any]) -> NDArray[Any]:
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
+
+
+def rank_order(scores: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Order the scores, best first, and count the samples with each value."""
+    # The order within a block is arbitrary, so a reversed ascending sort is sufficient.
+    order = np.argsort(scores, kind="stable")[::-1]
+    ordered = scores[order]
+    changes = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    edges = np.concatenate([[0], changes, [len(scores)]])
+    return order, edges[1:] - edges[:-1]
+
+
+def block_of_each(scores: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the block of equal scores of each sample, 0 for the best, and the block sizes."""
+    order, tie_sizes = rank_order(scores)
+    places = np.empty(order.size, dtype=np.int64)
+    places[order] = np.repeat(np.arange(tie_sizes.size), tie_sizes)
+    return places, tie_sizes

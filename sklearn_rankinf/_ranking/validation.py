@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_random_state
 
-from sklearn_rankinf._exact_numbers import LARGEST_WHOLE, exact_numbers, joined
+from sklearn_rankinf._ranking.exact_numbers import LARGEST_WHOLE, exact_numbers, joined
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
 PosLabel: TypeAlias = float | str | bool

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 
-from sklearn_rankinf._validation import PosLabel
+from sklearn_rankinf._ranking.validation import PosLabel
 
 
 def estimator_scores(

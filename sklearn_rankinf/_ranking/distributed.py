@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._exact_numbers import joined
-from sklearn_rankinf._ranking import rank_order
-from sklearn_rankinf._validation import (
+from sklearn_rankinf._ranking.exact_numbers import joined, rank_order
+from sklearn_rankinf._ranking.validation import (
     PosLabel,
     as_labels,
     as_scores,

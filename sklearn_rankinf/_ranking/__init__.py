@@ -1,0 +1,71 @@
+"""Labels and scores: what is read, validated once, and ranked.
+
+validation      readers of labels, scores, counts and options, with one message for each mistake
+exact_numbers   numbers that compare exactly, whatever their types are, and their order
+ranking         blocks of equal scores, best first, and the hits in each block
+estimators      scores of fitted models, and the rows of folds
+distributed     blocks of equal scores in dask collections
+"""
+
+from sklearn_rankinf._ranking.estimators import (
+    Fold,
+    estimator_scores,
+    folds_of,
+    read_splits,
+    rows,
+)
+from sklearn_rankinf._ranking.exact_numbers import (
+    block_of_each,
+    joined,
+    rank_order,
+)
+from sklearn_rankinf._ranking.ranking import (
+    LabelTable,
+    Ranking,
+    as_ranking,
+    read_rankers,
+)
+from sklearn_rankinf._ranking.validation import (
+    PosLabel,
+    as_binary,
+    as_floats,
+    as_label_table,
+    as_labels,
+    as_numbers,
+    as_relevances,
+    as_scores,
+    as_seed_sequence,
+    as_shape,
+    as_weights,
+    check_alternative,
+    check_average,
+    check_between,
+    check_confidence_level,
+    check_counts,
+    check_integer,
+    check_k,
+    check_lengths,
+    check_levels,
+    check_n_jobs,
+    check_no_closed_form,
+    check_normalize,
+    check_option,
+    check_pos_label,
+    check_positive,
+    check_real,
+    check_stopping,
+    check_tie_sizes,
+    check_verbose,
+    check_weights_follow,
+    class_names,
+    has_classes,
+    has_grades,
+    mark_positives,
+    n_dimensions_of_k,
+    numbered,
+    resolve_each_k,
+    resolve_k,
+    scalar_k,
+    shown,
+    warn_caller,
+)
