@@ -2,6 +2,7 @@
 
 validation      readers of labels, scores, counts and options, with one message for each mistake
 exact_numbers   numbers that compare exactly, whatever their types are, and their order
+sample          labels, scores and design of items: the only reader of them
 ranking         blocks of equal scores, best first, and the hits in each block
 estimators      scores of fitted models, and the rows of folds
 distributed     blocks of equal scores in dask collections
@@ -25,6 +26,7 @@ from sklearn_rankinf._ranking.ranking import (
     as_ranking,
     read_rankers,
 )
+from sklearn_rankinf._ranking.sample import Design, Sample
 from sklearn_rankinf._ranking.validation import (
     PosLabel,
     as_binary,

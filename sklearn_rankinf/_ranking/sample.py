@@ -1,0 +1,539 @@
+"""Items with their labels, their scores by one or several rankers, and the design of the sample."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_rankinf._ranking.exact_numbers import block_of_each
+from sklearn_rankinf._ranking.ranking import Ranking, as_ranking
+from sklearn_rankinf._ranking.validation import (
+    PosLabel,
+    as_label_table,
+    as_labels,
+    as_relevances,
+    as_scores,
+    as_weights,
+    check_integer,
+    check_lengths,
+    class_names,
+    has_classes,
+    has_grades,
+    mark_positives,
+    numbered,
+    refuse_list_of_tables,
+)
+from sklearn_rankinf._statistics.caching import cached_property
+from sklearn_rankinf._statistics.increments import Floats, Integers
+
+_UNITS = (("strata", "stratum"), ("clusters", "cluster"), ("groups", "query"))
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """How items were sampled, as numbers: what may be exchanged, and over what errors are summed.
+
+    Attributes
+    ----------
+    n_items : int
+        Number of items.
+    strata, clusters, groups : ndarray of int of shape (n_items,) or None
+        Number from 0 of the stratum, the cluster and the query of each item, in order of
+        appearance.
+    positions : ndarray of int of shape (n_items,) or None
+        Numbers in the order of the times or positions of the items.
+    block_length : int or None
+        Number of consecutive items that are permuted as a block; None for shifts.
+    weights : ndarray of shape (n_items,) or None
+        Weights relative to the largest one; None if they are equal.
+    names : dict of str to list
+        What was numbered: the names of the strata, clusters and queries.
+    """
+
+    n_items: int
+    strata: Integers | None = None
+    clusters: Integers | None = None
+    groups: Integers | None = None
+    positions: Integers | None = None
+    block_length: int | None = None
+    weights: Floats | None = None
+    names: dict[str, list[Any]] = field(default_factory=dict)
+
+    @classmethod
+    def read(
+        cls,
+        n_items: int,
+        *,
+        order: Any = None,
+        block_length: Any = None,
+        sample_weight: Any = None,
+        **units: Any,
+    ) -> Design:
+        """Number strata, clusters and groups, and read order and weights."""
+        if block_length is not None:
+            block_length = check_integer(block_length, "block_length", 1)
+            if order is None:
+                raise ValueError(
+                    f"block_length={block_length} needs order, the time or position of each "
+                    "sample, to form blocks of consecutive samples; pass order."
+                )
+        if order is not None and units.get("clusters") is not None:
+            raise ValueError(
+                "order and clusters cannot be combined: labels are either shifted along a series "
+                "or exchanged between clusters; omit one of them (pass several series as strata)."
+            )
+        codes, names = {}, {}
+        for name, what in _UNITS:
+            if units.get(name) is not None:
+                codes[name], names[name] = numbered(units[name], name, what, n_items)
+        strata = codes.get("strata")
+        return cls(
+            n_items,
+            **codes,
+            positions=None if order is None else _as_positions(order, strata, n_items),
+            block_length=block_length,
+            weights=None if sample_weight is None else as_weights(sample_weight, n_items),
+            names=names,
+        )
+
+    def of_rows(self, rows: Integers) -> Design:
+        """Design of some of the items."""
+        codes, names = {}, {}
+        for name in self.names:
+            codes[name], kept = _renumbered(getattr(self, name)[rows])
+            names[name] = [self.names[name][code] for code in kept.tolist()]
+        return Design(
+            rows.size,
+            **codes,
+            positions=None if self.positions is None else self.positions[rows],
+            block_length=self.block_length,
+            weights=None if self.weights is None else self.weights[rows],
+            names=names,
+        )
+
+    @property
+    def restrictions(self) -> list[str]:
+        """Names of what restricts the permutation of labels."""
+        given = {"strata": self.strata, "clusters": self.clusters, "order": self.positions}
+        return [name for name, values in given.items() if values is not None]
+
+    def exchangeable(
+        self, labels: NDArray[Any]
+    ) -> tuple[Integers, Integers | None, Integers | None, str] | None:
+        """Units that may exchange their labels, of which each item has a row; None for all items.
+
+        The stratum and the unit of each item, the place of each item in its unit, and a word for
+        units. Without units the labels of each stratum, a series, are shifted by their positions.
+        """
+        if not self.restrictions:
+            return None
+        strata = np.zeros(self.n_items, dtype=np.int64) if self.strata is None else self.strata
+        if self.positions is not None:
+            blocks = None if self.block_length is None else self._blocks(strata)
+            return strata, blocks, self.positions, "blocks"
+        if self.clusters is None:
+            return strata, np.arange(self.n_items), None, "clusters"
+        self.check_clusters(strata, labels)
+        return strata, self.clusters, None, "clusters"
+
+    def check_clusters(self, strata: Integers, labels: NDArray[Any]) -> None:
+        """Raise an error for clusters whose items have different labels or strata."""
+        clusters, names = self.clusters, self.names["clusters"]
+        assert clusters is not None
+        differs = _differs_within(clusters, labels)
+        if differs is not None:
+            raise ValueError(
+                f"The labels in cluster {names[differs]!r} differ, but the labels of whole "
+                "clusters are permuted; if labels differ within clusters, pass the clusters as "
+                "strata, so that labels are permuted within them, which tests another hypothesis. "
+                "metric_interval and metric_comparison_test accept clusters with different labels."
+            )
+        differs = _differs_within(clusters, strata[:, None])
+        if differs is not None:
+            raise ValueError(
+                f"Cluster {names[differs]!r} lies in several strata, but a cluster must lie in "
+                "one; omit strata or clusters, or split the cluster."
+            )
+
+    def _blocks(self, series: Integers) -> Integers:
+        """Blocks of consecutive items."""
+        assert self.positions is not None
+        assert self.block_length is not None
+        lengths = np.bincount(series)
+        if 2 * self.block_length > lengths.max():
+            raise ValueError(
+                f"block_length={self.block_length} leaves no two blocks to exchange in series of "
+                f"at most {lengths.max()} samples: it must be at most {lengths.max() // 2}."
+            )
+        starts = np.cumsum(lengths) - lengths
+        in_order = np.lexsort((self.positions, series))
+        places = np.arange(series.size) - starts[series[in_order]]
+        first_block = np.r_[0, np.cumsum(-(-lengths // self.block_length))[:-1]]
+        blocks = np.empty_like(series)
+        blocks[in_order] = first_block[series[in_order]] + places // self.block_length
+        return blocks
+
+    def errors(self, values: Floats, positive: NDArray[np.bool_]) -> Floats:
+        r"""Values whose squares and products add up to variances and covariances.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_items,) or (n_items, n_rankers)
+            Influence of each item, on one metric of one ranking or on several.
+        positive : ndarray of bool of shape (n_items,)
+            The positives.
+
+        Returns
+        -------
+        ndarray of shape (n_units,) or (n_units, n_rankers)
+            Values of the items, or their sums over clusters.
+
+        Notes
+        -----
+        Each class, within each stratum, is centred at its mean and multiplied by
+        :math:`\sqrt{c/(c-1)}`, with the number c of clusters that have an item of the class; for
+        single items that is :math:`\sqrt{m/(m-1)}` and :math:`\sqrt{n_0/(n_0-1)}`. These are
+        Obuchowski's factors [1]_ for the classes; for the product of both classes hers is
+        :math:`c/(c-1)` with all clusters, and here it is the geometric mean of those of the
+        classes, so that no variance is negative. A class that lies in a single cluster gives nan,
+        and if all items are of one class, without strata, all is 0.
+
+        References
+        ----------
+        .. [1] Obuchowski, N. A. (1997). Nonparametric analysis of clustered ROC curve data.
+           Biometrics, 53(2), 567-578.
+
+        Examples
+        --------
+        >>> positive = np.array([True, False, True, False])
+        >>> Design(4).errors(np.array([3.0, 1.0, 1.0, 1.0]), positive) / np.sqrt(2)
+        array([ 1.,  0., -1.,  0.])
+        """
+        if self.strata is not None:
+            _, cells, sizes = np.unique(
+                2 * self.strata + positive, return_inverse=True, return_counts=True
+            )
+            means = (_sums_by_number(values, cells).T / sizes).T
+            apart = sizes
+            if self.clusters is not None:
+                # The number of clusters that have an item in each cell.
+                apart = np.bincount(np.unique(np.stack([cells, self.clusters]), axis=1)[0])
+            factors = np.sqrt(apart / np.where(apart > 1, apart - 1.0, math.nan))
+            found: Floats = ((values - means[cells]).T * factors[cells]).T
+        elif np.all(positive == positive[0]):
+            found = np.zeros(values.shape)
+        else:
+            found = np.empty(values.shape)
+            for members, c in zip((positive, ~positive), self.n_independent(positive), strict=True):
+                own = values[members]
+                factor = c / (c - 1) if c > 1 else math.nan
+                found[members] = (own - own.mean(axis=0)) * math.sqrt(factor)
+        return found if self.clusters is None else _sums_by_number(found, self.clusters)
+
+    def n_independent(self, positive: NDArray[np.bool_]) -> tuple[int, int]:
+        """Numbers of independent positives and negatives, or of clusters that have them."""
+        if self.clusters is None:
+            return int(positive.sum()), int((~positive).sum())
+        return np.unique(self.clusters[positive]).size, np.unique(self.clusters[~positive]).size
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Labels of items, their scores by one or several rankers, and the design of the sample.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_items, n_columns)
+        The positives, in one column, or in one column for each class; or grades of relevance.
+    scores : tuple of ndarray of shape (n_items,)
+        Scores of each ranker or for each class, larger for items more likely to be positive.
+    names : list
+        Names of the rankers or of the classes.
+    design : Design
+        Clusters, strata, queries, order and weights.
+    counts : Ranking or None
+        The ranking, where it was given without its items.
+    """
+
+    labels: NDArray[Any]
+    scores: tuple[NDArray[Any], ...]
+    names: list[Any]
+    design: Design
+    counts: Ranking | None = None
+
+    @classmethod
+    def read(
+        cls,
+        y_true: Any,
+        y_score: Any,
+        *,
+        pos_label: PosLabel = 1,
+        columns: str | Sequence[str] = "",
+        takes_grades: bool = False,
+        needs_ties: bool = True,
+        **design: Any,
+    ) -> Sample:
+        """Read labels, scores and design.
+
+        Parameters
+        ----------
+        y_true, y_score : array-like, or Ranking and None
+            Labels, and scores of one ranker, of several rankers or for several classes.
+        pos_label : int, float, bool or str, default=1
+            The label of the positives.
+        columns : {"", "classes", "rankers"} or sequence of str, default=""
+            What the columns of the scores are. By default there is one column. A sequence has the
+            names of the arguments in `y_score`, each of which has the scores of one ranker.
+        takes_grades : bool, default=False
+            Whether labels may be grades of relevance.
+        needs_ties : bool, default=True
+            Whether ties of negatives matter, as they do for every null distribution.
+        **design
+            Arguments of `Design.read`.
+        """
+        if columns != "rankers" and (isinstance(y_true, Ranking) or y_score is None):
+            _check_has_items(y_true, y_score, design)
+            ranking = as_ranking(y_true, y_score, pos_label, needs_ties=needs_ties)
+            read = Design.read(ranking.n_samples, **design)
+            return cls(np.empty((0, 1)), (), ["ranking"], read, ranking)
+        labels: NDArray[Any]
+        if columns == "classes" and has_classes(y_true, y_score):
+            labels, table = as_label_table(y_true, y_score)
+            names, scores = class_names(y_true), list(table.T)
+        elif takes_grades and has_grades(y_true):
+            labels = as_relevances(y_true)[:, None]
+            names, scores = ["ranking"], [as_scores(y_score)]
+            check_lengths(len(labels), scores[0].size)
+        else:
+            positive, names, scores = _read_binary(y_true, y_score, pos_label, columns)
+            labels = positive[:, None]
+        return cls(labels, tuple(scores), names, Design.read(len(labels), **design))
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self.design.n_items
+
+    @property
+    def positive(self) -> NDArray[np.bool_]:
+        """The positives of the first class."""
+        return np.asarray(self.labels[:, 0], dtype=bool)
+
+    @property
+    def n_positives(self) -> int:
+        """Number of positives of the first class."""
+        return self.rankings[0].n_positives if self.counts else int(self.positive.sum())
+
+    @property
+    def has_both(self) -> bool:
+        """Whether there are positives and negatives."""
+        return 0 < self.n_positives < self.n_items
+
+    @cached_property
+    def _blocks(self) -> list[tuple[Integers, Integers]]:
+        return [block_of_each(scores) for scores in self.scores]
+
+    def places(self, ranker: int = 0) -> Integers:
+        """Block of equal scores of each item in the list of a ranker, from 0 for the best."""
+        return self._blocks[ranker][0]
+
+    @cached_property
+    def rankings(self) -> list[Ranking]:
+        """The ranking of each ranker, or of each class."""
+        if self.counts is not None:
+            return [self.counts]
+        rankings = []
+        for number, (places, tie_sizes) in enumerate(self._blocks):
+            column = number if self.labels.shape[1] > 1 else 0
+            hits = np.bincount(places[self.labels[:, column] > 0], minlength=tie_sizes.size)
+            rankings.append(Ranking(tie_sizes, hits))
+        return rankings
+
+    def tie_sizes(self, ranker: int = 0) -> Integers | None:
+        """Sizes of the blocks of equal scores; None if every item is a block by itself."""
+        sizes = self.rankings[ranker].tie_sizes
+        return None if sizes.max() == 1 else sizes
+
+    def of_class(self, number: int) -> Sample:
+        """Labels and scores of one class."""
+        own = slice(number, number + 1)
+        return Sample(self.labels[:, own], self.scores[own], self.names[own], self.design)
+
+    def of_rows(self, rows: Integers) -> Sample:
+        """Some of the items."""
+        scores = tuple(own[rows] for own in self.scores)
+        return Sample(self.labels[rows], scores, self.names, self.design.of_rows(rows))
+
+    def reversed(self) -> Sample:
+        """The negatives as positives of the reversed lists."""
+        worst_first = tuple(places for places, _ in self._blocks)
+        return Sample(~self.labels, worst_first, self.names, self.design)
+
+    def errors(self, values: Floats) -> Floats:
+        """Values whose squares and products add up to variances and covariances."""
+        return self.design.errors(values, self.positive)
+
+    @property
+    def n_independent(self) -> tuple[int, int]:
+        """Numbers of independent positives and negatives, or of clusters that have them."""
+        return self.design.n_independent(self.positive)
+
+
+def _check_has_items(y_true: Any, y_score: Any, design: Mapping[str, Any]) -> None:
+    """Raise an error if values for each item are given with a ranking."""
+    for name, values in design.items():
+        if values is not None and name != "block_length":
+            raise TypeError(
+                f"{name} needs y_true and y_score, because a Ranking contains counts and does not "
+                f"identify the samples; got y_true of type {type(y_true).__name__} and y_score of "
+                f"type {type(y_score).__name__}."
+            )
+
+
+def _read_binary(
+    y_true: Any, y_score: Any, pos_label: PosLabel, columns: str | Sequence[str]
+) -> tuple[NDArray[np.bool_], list[Any], list[NDArray[Any]]]:
+    """Positives, names of the rankers, and their scores."""
+    if columns in ("", "classes"):
+        refuse_list_of_tables(y_score)
+    elif isinstance(y_true, Ranking):
+        raise TypeError(
+            "y_true is a Ranking, which does not identify the samples; pass the labels of the "
+            "samples, and the scores of all candidates for these samples."
+        )
+    labels = as_labels(y_true)
+    names: list[Any]
+    if columns == "rankers":
+        positive, _ = mark_positives(labels, pos_label)
+        names, given = _columns(y_score, labels.size)
+        scores = []
+        for name, column in zip(names, given, strict=True):
+            try:
+                scores.append(_read_scores(column, labels.size))
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"Candidate {name!r}: {error}") from error
+        return positive, names, scores
+    if columns in ("", "classes"):
+        names, scores = ["ranking"], [_read_scores(y_score, labels.size)]
+    else:
+        names = list(columns)
+        scores = [
+            _read_scores(own, labels.size, name) for name, own in zip(names, y_score, strict=True)
+        ]
+    positive, _ = mark_positives(labels, pos_label)
+    return positive, names, scores
+
+
+def _read_scores(y_score: Any, n_labels: int, name: str = "y_score") -> NDArray[Any]:
+    refuse_list_of_tables(y_score)
+    scores = as_scores(y_score, name)
+    check_lengths(n_labels, scores.size, name)
+    return scores
+
+
+def _columns(y_scores: Any, n_samples: int) -> tuple[list[Any], list[Any]]:
+    """Names and scores of the rankers in a dict, a frame or a table."""
+    names, columns = _named_columns(y_scores, n_samples)
+    if not names:
+        raise ValueError("y_scores contains no candidate; pass the scores of at least one.")
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise ValueError(f"y_scores has several candidates named {repeated[0]!r}; rename them.")
+    return names, columns
+
+
+def _named_columns(y_scores: Any, n_samples: int) -> tuple[list[Any], list[Any]]:
+    if isinstance(y_scores, Mapping):
+        return list(y_scores), list(y_scores.values())
+    if hasattr(y_scores, "columns"):
+        names = list(y_scores.columns)
+        # A repeated name selects several columns; the check of names raises an error for it.
+        return names, [y_scores[name] for name in names]
+    try:
+        table = np.asanyarray(y_scores)
+    except ValueError as error:
+        raise ValueError(f"y_scores cannot be read as a table: {error}") from error
+    if table.ndim != 2 or len(table) != n_samples:
+        remedy = "pass y_scores.T if its rows are the candidates"
+        if table.ndim < 2:
+            remedy = "for a single candidate pass a table with one column, y_scores.reshape(-1, 1)"
+        raise ValueError(
+            f"y_scores must have one row for each of the {n_samples} samples and one column for "
+            f"each candidate; got shape {table.shape}: {remedy}."
+        )
+    return list(range(table.shape[1])), list(table.T)
+
+
+def _differs_within(codes: Integers, rows: NDArray[Any]) -> int | None:
+    """First cluster whose rows are not all equal; None if there is no such cluster."""
+    first = np.empty(int(codes.max()) + 1, dtype=np.int64)
+    first[codes[::-1]] = np.arange(codes.size)[::-1]
+    differs = np.any(rows != rows[first[codes]], axis=1)
+    return int(codes[np.argmax(differs)]) if differs.any() else None
+
+
+def _as_positions(order: Any, strata: Integers | None, n_items: int) -> Integers:
+    """Number the times or positions of samples in ascending order."""
+    if isinstance(order, str) or not isinstance(order, Iterable):
+        raise TypeError(
+            "order must contain the time or position of each sample; got "
+            f"{order!r} of type {type(order).__name__}."
+        )
+    times = np.asarray(order if hasattr(order, "__array__") else list(order))
+    if times.ndim == 2 and times.shape[1] == 1:
+        times = times[:, 0]
+    if times.shape != (n_items,):
+        raise ValueError(
+            f"order must contain the time or position of each of the {n_items} samples; got an "
+            f"array of shape {times.shape}."
+        )
+    if times.dtype.kind not in "iufMmO":
+        raise TypeError(
+            f"order must contain numbers or times, which can be sorted; got values of type "
+            f"{times.dtype}, such as {times[:1].tolist()[0]!r}."
+        )
+    # A missing value differs from itself, and None or pandas.NA cannot be compared.
+    try:
+        missing = np.asarray(times != times, dtype=bool)
+        distinct, positions = np.unique(times, return_inverse=True)
+    except TypeError as error:
+        raise TypeError(
+            f"order must contain numbers or times without missing values: {error}."
+        ) from error
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise ValueError(f"order is missing in row {row}; omit samples without order.")
+    series = np.zeros(n_items, dtype=np.int64) if strata is None else strata
+    in_order = np.lexsort((positions, series))
+    same = (np.diff(positions[in_order]) == 0) & (np.diff(series[in_order]) == 0)
+    if same.any():
+        at = int(np.argmax(same))
+        first, second = sorted(in_order[at : at + 2].tolist())
+        where = "unless strata separate several series" if strata is None else "within a stratum"
+        raise ValueError(
+            f"order must be different for all samples {where}; rows {first} and {second} both have "
+            f"{distinct[positions[first]]!s}."
+        )
+    return np.asarray(positions, dtype=np.int64)
+
+
+def _renumbered(codes: Integers) -> tuple[Integers, Integers]:
+    """Numbers from 0 in order of appearance, and the former number of each."""
+    former, first, own = np.unique(codes, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.empty_like(order)
+    number[order] = np.arange(order.size)
+    return number[own], former[order]
+
+
+def _sums_by_number(values: Floats, numbers: Integers) -> Floats:
+    """Sums of the rows with the same number, for example the number of their cluster."""
+    total = np.zeros((int(numbers.max()) + 1, *values.shape[1:]))
+    np.add.at(total, numbers, values)
+    return total
