@@ -146,7 +146,7 @@ def test_what_may_be_exchanged():
 
 
 @pytest.mark.parametrize("strata", [None, [0, 0, 0, 0, 1, 1, 1, 1, 1]])
-@pytest.mark.parametrize("clusters", [None, [0, 1, 2, 2, 3, 4, 4, 5, 6]])
+@pytest.mark.parametrize("clusters", [None, [0, 1, 2, 3, 0, 4, 4, 5, 6]])
 def test_errors_are_summed_over_clusters_within_strata(strata, clusters):
     values = [3, 1, 4, 1, 5, 9, 2, 6, 7]
     positive = [1, 1, 0, 0, 1, 1, 0, 0, 1]
