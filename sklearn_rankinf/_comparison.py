@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,8 +16,6 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn_rankinf._estimates import (
     Estimate,
     IntervalMethod,
-    Items,
-    Units,
     check_has_influence,
     covariance_of_values,
     recommended_interval,
@@ -41,15 +39,14 @@ from sklearn_rankinf._metrics import (
     warn_of_one_class,
 )
 from sklearn_rankinf._queries import (
-    QueryValues,
     check_queries_alone,
     check_several_queries,
-    read_query_values,
+    values_of_queries,
 )
 from sklearn_rankinf._ranking import (
+    Design,
     PosLabel,
-    Ranking,
-    as_binary,
+    Sample,
     as_seed_sequence,
     check_alternative,
     check_confidence_level,
@@ -59,7 +56,6 @@ from sklearn_rankinf._ranking import (
     check_positive,
     check_verbose,
     joined,
-    numbered,
     warn_caller,
 )
 from sklearn_rankinf._results import as_log10
@@ -449,23 +445,24 @@ def metric_comparison_test(
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
-    if isinstance(y_true, Ranking):
-        raise TypeError(
-            "y_true must be the labels of the samples, because a Ranking does not identify its "
-            f"samples; got {y_true!r}."
-        )
     # A generator is drawn from once, so that the interval and the p-value use the same resamples.
     drawing = _Drawing(n_permutations, as_seed_sequence(random_state), n_jobs, verbose)
     if groups is not None:
-        groups = list(groups) if isinstance(groups, Iterator) else groups
         check_queries_alone(strata=strata)
-        queries = read_query_values(y_true, [y_score_a, y_score_b], groups, chosen, pos_label)
-        n = queries.n_samples
-        units = None if clusters is None else _clusters_of_queries(clusters, groups, n)
-        return _compare_runs(queries, units, alternative, method, margin, drawing)
-    pair = Pair.read(y_true, y_score_a, y_score_b, chosen, pos_label, clusters, strata)
-    method = _choose(chosen, method, margin, pair)
-    return _compare(pair, alternative, method, margin, drawing)
+    sample = Sample.read(
+        y_true,
+        (y_score_a, y_score_b),
+        pos_label=pos_label,
+        columns=("y_score_a", "y_score_b"),
+        groups=groups,
+        strata=strata,
+        clusters=clusters,
+    )
+    if groups is not None:
+        return _compare_runs(chosen, sample, alternative, method, margin, drawing)
+    method = _choose(chosen, method, margin, sample.design)
+    both = Difference(chosen.at(sample.n_items), sample)
+    return _compare(both, alternative, method, margin, drawing)
 
 
 @dataclass(frozen=True)
@@ -529,84 +526,45 @@ def _draw(sampler: Any, size: int, seed: np.random.SeedSequence) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
-    """Two rankings of the same items by one metric."""
+class Difference:
+    """Values of a metric for the first two rankers of a sample, and their standard errors."""
 
     metric: Metric
-    positive: NDArray[np.bool_]
-    a: Items
-    b: Items
-    units: Units
-    scores: tuple[NDArray[Any], NDArray[Any]]
-
-    @classmethod
-    def read(
-        cls,
-        y_true: Any,
-        y_score_a: Any,
-        y_score_b: Any,
-        metric: Metric,
-        pos_label: PosLabel,
-        clusters: Any,
-        strata: Any,
-    ) -> Pair:
-        """Read the labels and both scores."""
-        positive, scores_a = as_binary(y_true, y_score_a, pos_label, name="y_score_a")
-        _, scores_b = as_binary(positive, y_score_b, True, name="y_score_b")
-        a, b = Items.from_scores(positive, scores_a), Items.from_scores(positive, scores_b)
-        units = Units.read(clusters, strata, positive.size)
-        scores = scores_a, scores_b
-        return cls(metric.at(positive.size), positive, a, b, units, scores)
-
-    @property
-    def has_both_classes(self) -> bool:
-        """Whether there are positives and negatives."""
-        return bool(0 < self.positive.sum() < self.positive.size)
+    sample: Sample
 
     @cached_property
     def values(self) -> tuple[float, float]:
         """Values of the metric for both rankings."""
-        return (
-            float(value_of(self.metric, self.a.ranking)),
-            float(value_of(self.metric, self.b.ranking)),
-        )
+        a, b = self.sample.rankings
+        return float(value_of(self.metric, a)), float(value_of(self.metric, b))
+
+    @property
+    def difference(self) -> float:
+        """The first value less the second."""
+        return self.values[0] - self.values[1]
 
     @cached_property
     def covariance(self) -> Floats:
         """Influence covariance matrix of the two values."""
-        statistic = check_has_influence(self.metric)
-        return covariance_of_values(statistic, [self.a, self.b], self.units)
+        return covariance_of_values(check_has_influence(self.metric), self.sample)
 
     @property
     def standard_error(self) -> float:
         """Standard error of the difference."""
-        if not isinstance(self.metric, Statistic) or not self.has_both_classes:
+        if not isinstance(self.metric, Statistic) or not self.sample.has_both:
             return math.nan
         (one, both), (_, other) = self.covariance
         return float(limits.difference_error(one, other, both))
 
-    def ranks(self, pooled: bool) -> tuple[Integers, Integers]:
-        """Ranks of the items, best first: within each list, or among the pooled scores of both."""
-        if not pooled:
-            return doubled_midranks(self.a.places), doubled_midranks(self.b.places)
-        levels, places = np.unique(joined(self.scores), return_inverse=True)
-        ranks = (levels.size - 1 - places).astype(np.int64)
-        return ranks[: self.positive.size], ranks[self.positive.size :]
-
-    @property
-    def n_independent(self) -> int:
-        """Number of positives, or of clusters that have them."""
-        return self.units.numbers(self.positive)[0]
-
     def interval(self) -> Callable[[float], tuple[float, float]]:
         """MOVER interval of the difference, which keeps none of the items."""
-        if not isinstance(self.metric, Statistic) or not self.has_both_classes:
+        if not isinstance(self.metric, Statistic) or not self.sample.has_both:
             return _no_interval
         (one, both), (_, other) = self.covariance
         scale = math.sqrt(one * other)
         return _Mover(
-            recommended_interval(self.metric, self.units),
-            tuple(Estimate.of_items(self.metric, items, self.units) for items in (self.a, self.b)),
+            recommended_interval(self.metric, self.sample.design),
+            tuple(Estimate.of_sample(self.metric, self.sample, ranker) for ranker in (0, 1)),
             both / scale if scale > 0.0 else math.nan,
         )
 
@@ -632,7 +590,7 @@ class _Mover:
         return value, min(low, value), max(high, value)
 
 
-def _choose(metric: Metric, method: str, margin: float | None, pair: Pair) -> str:
+def _choose(metric: Metric, method: str, margin: float | None, design: Design) -> str:
     """Return the name of the method, or raise an error if the metric does not have it."""
     known = ["auto", "swap", "score_swap"]
     if isinstance(metric, Statistic):
@@ -652,7 +610,7 @@ def _choose(metric: Metric, method: str, margin: float | None, pair: Pair) -> st
         check_has_influence(metric)
         return "influence"
     method = "swap" if method == "auto" else method
-    if not pair.units.are_single and method in (*_OF_HITS, "bootstrap"):
+    if not design.is_simple and method in (*_OF_HITS, "bootstrap"):
         raise ValueError(
             f"method={method!r} needs independent samples, but clusters or strata are given: use "
             "method='swap' or 'influence'."
@@ -661,47 +619,51 @@ def _choose(metric: Metric, method: str, margin: float | None, pair: Pair) -> st
 
 
 def _compare(
-    pair: Pair, alternative: str, method: str, margin: float | None, drawing: _Drawing
+    both: Difference, alternative: str, method: str, margin: float | None, drawing: _Drawing
 ) -> MetricComparisonTestResult:
     """Compare two rankings by a method of their metric."""
+    metric, sample = both.metric, both.sample
     n_resamples: int | None = None
     is_bound = False
-    interval: Callable[[float], tuple[float, float]] = pair.interval()
-    if not pair.has_both_classes:
-        warn_of_one_class(pair.positive, "a comparison is not possible, and the p-value is 1")
+    interval: Callable[[float], tuple[float, float]] = both.interval()
+    if not sample.has_both:
+        warn_of_one_class(sample.positive, "a comparison is not possible, and the p-value is 1")
         pvalue = 1.0
-    elif (margin is not None or method in _OF_ERRORS) and math.isnan(pair.standard_error):
+    elif (margin is not None or method in _OF_ERRORS) and math.isnan(both.standard_error):
         warn_of_unknown_errors(f"method={method!r} needs a standard error", "the p-value is 1")
         pvalue = 1.0
     elif margin is not None:
-        pvalue = _within_margin(pair, margin, alternative)
+        df = sample.n_independent[0] - 1
+        pvalue = within_margin(both.difference, both.standard_error, margin, df, alternative)
     elif method in ("swap", "score_swap"):
-        sampler = _swaps(pair, method == "score_swap")
+        ranks = _ranks(sample, pooled=method == "score_swap")
+        sampler = SwapSampler(metric, sample.positive, *ranks, sample.design.clusters)
         pvalue, n_resamples, is_bound = drawing.pvalue(sampler, alternative)
     elif method == "influence":
-        pvalue = _influence_pvalue(pair, alternative)
+        pvalue = _influence_pvalue(both, alternative)
     elif method == "delong":
-        found = limits.t_test(_difference(pair), pair.standard_error, math.inf, alternative)
-        pvalue, interval = float(found.pvalue), _DeLong(_difference(pair), pair.standard_error)
+        moments = both.difference, both.standard_error
+        pvalue = float(limits.t_test(*moments, math.inf, alternative).pvalue)
+        interval = _DeLong(*moments)
     elif method == "bootstrap":
-        differences = _Bootstrap(pair).all(drawing)
+        differences = _Bootstrap(metric, sample).all(drawing)
         pvalue = pvalue_beyond_zero(differences, alternative)
         n_resamples, interval = drawing.n_resamples, _Percentiles(differences)
     else:
-        pvalue, interval = _hits_pvalue(pair, alternative, method)
+        pvalue, interval = _hits_pvalue(both, alternative, method)
     return MetricComparisonTestResult(
-        metric=pair.metric,
-        statistic_a=pair.values[0],
-        statistic_b=pair.values[1],
-        difference=_difference(pair),
-        standard_error=pair.standard_error,
+        metric=metric,
+        statistic_a=both.values[0],
+        statistic_b=both.values[1],
+        difference=both.difference,
+        standard_error=both.standard_error,
         pvalue=pvalue,
         log10_pvalue=log10_of(pvalue),
         alternative=alternative,
         method=method,
         margin=margin,
-        n_samples=pair.positive.size,
-        n_positives=int(pair.positive.sum()),
+        n_samples=sample.n_items,
+        n_positives=sample.n_positives,
         n_resamples=n_resamples,
         _interval=interval,
         _is_bound=is_bound,
@@ -722,13 +684,13 @@ def log10_of(pvalue: float) -> float:
     return float(as_log10(math.log(pvalue))) if pvalue > 0.0 else -math.inf
 
 
-def _difference(pair: Pair) -> float:
-    return pair.values[0] - pair.values[1]
-
-
-def _swaps(pair: Pair, pooled: bool) -> SwapSampler:
-    ranks_a, ranks_b = pair.ranks(pooled)
-    return SwapSampler(pair.metric, pair.positive, ranks_a, ranks_b, pair.units.clusters)
+def _ranks(sample: Sample, pooled: bool) -> tuple[Integers, Integers]:
+    """Ranks of the items, best first: within each list, or among the pooled scores of both."""
+    if not pooled:
+        return doubled_midranks(sample.places(0)), doubled_midranks(sample.places(1))
+    levels, places = np.unique(joined(sample.scores), return_inverse=True)
+    ranks = (levels.size - 1 - places).astype(np.int64)
+    return ranks[: sample.n_items], ranks[sample.n_items :]
 
 
 def on_g_scale(metric: Metric) -> bool:
@@ -736,25 +698,22 @@ def on_g_scale(metric: Metric) -> bool:
     return isinstance(metric, AveragePrecision)
 
 
-def _influence_pvalue(pair: Pair, alternative: str) -> float:
-    (one, both), (_, other) = pair.covariance
-    n, m = pair.positive.size, int(pair.positive.sum())
+def _influence_pvalue(both: Difference, alternative: str) -> float:
+    metric, sample = both.metric, both.sample
+    (one, shared), (_, other) = both.covariance
     found = limits.metric_difference_test(
-        *pair.values,
+        *both.values,
         one,
         other,
-        both,
-        pair.n_independent,
+        shared,
+        sample.n_independent[0],
         alternative,
-        on_g_scale=on_g_scale(pair.metric),
-        maximum=float(pair.metric.maximum(n, m)) if on_g_scale(pair.metric) else 1.0,
+        on_g_scale=on_g_scale(metric),
+        maximum=float(metric.maximum(sample.n_items, sample.n_positives))
+        if on_g_scale(metric)
+        else 1.0,
     )
     return float(found.pvalue)
-
-
-def _within_margin(pair: Pair, margin: float, alternative: str) -> float:
-    parts = pair.standard_error, margin, pair.n_independent - 1
-    return within_margin(_difference(pair), *parts, alternative)
 
 
 def within_margin(
@@ -783,23 +742,24 @@ class _DeLong:
 
 
 def _hits_pvalue(
-    pair: Pair, alternative: str, method: str
+    both: Difference, alternative: str, method: str
 ) -> tuple[float, Callable[[float], tuple[float, float]]]:
     """Return the p-value of two lists of k items, and the interval of the same method."""
-    k = int(pair.metric.k)  # type: ignore[attr-defined]
-    in_a, in_b = (_top(items, k, name) for items, name in ((pair.a, "a"), (pair.b, "b")))
-    positive = pair.positive
+    metric, sample = both.metric, both.sample
+    k = int(metric.k)  # type: ignore[attr-defined]
+    in_a, in_b = (_top(sample, ranker, k) for ranker in (0, 1))
+    positive = sample.positive
     only_a, only_b = int(np.sum(in_a & ~in_b & positive)), int(np.sum(in_b & ~in_a & positive))
     if method == "mcnemar":
-        return float(limits.mcnemar_pvalue(only_a, only_b, alternative)), pair.interval()
+        return float(limits.mcnemar_pvalue(only_a, only_b, alternative)), both.interval()
     if method != "emproc":
         n_exclusive = int(np.sum(in_a & ~in_b))
         pvalue = limits.hypergeometric_pvalue(
             only_a, only_b, n_exclusive, alternative, mid_p=method == "hypergeometric_midp"
         )
-        return float(pvalue), pair.interval()
-    m = int(positive.sum())
-    ranking_a, ranking_b = pair.a.ranking, pair.b.ranking
+        return float(pvalue), both.interval()
+    m = sample.n_positives
+    ranking_a, ranking_b = sample.rankings
     counts = _EmProcCounts(
         int(np.sum(in_a & positive)),
         int(np.sum(in_b & positive)),
@@ -811,7 +771,7 @@ def _hits_pvalue(
         positive.size,
         m,
     )
-    scale = m / float(pair.metric.divided_by(positive.size, m))  # type: ignore[attr-defined]
+    scale = m / float(metric.divided_by(positive.size, m))  # type: ignore[attr-defined]
     pvalue = limits.emproc_test(*counts, alternative).pvalue
     return float(pvalue), _EmProc(counts, scale)
 
@@ -842,16 +802,16 @@ class _EmProc:
         return float(low) * self.scale, float(high) * self.scale
 
 
-def _top(items: Items, k: int, name: str) -> NDArray[np.bool_]:
+def _top(sample: Sample, ranker: int, k: int) -> NDArray[np.bool_]:
     """Mark the first k items, or raise an error for equal scores across rank k."""
-    ends = np.cumsum(items.ranking.tie_sizes)
+    ends = np.cumsum(sample.rankings[ranker].tie_sizes)
     if k not in ends:
         raise ValueError(
-            f"y_score_{name} has a block of equal scores across rank k={k}, but a test of hits "
-            "needs lists of exactly k samples: break the ties, use another k, or use method='swap' "
-            "or 'influence'."
+            f"{sample.names[ranker]} has a block of equal scores across rank k={k}, but a test of "
+            "hits needs lists of exactly k samples: break the ties, use another k, or use "
+            "method='swap' or 'influence'."
         )
-    return np.asarray(ends[items.places] <= k)
+    return np.asarray(ends[sample.places(ranker)] <= k)
 
 
 # Bootstrap.
@@ -861,32 +821,32 @@ def _top(items: Items, k: int, name: str) -> NDArray[np.bool_]:
 class _Bootstrap:
     """Differences of resamples of the positives and of the negatives."""
 
-    pair: Pair
+    metric: Metric
+    sample: Sample
 
     def chunks(self, n_resamples: int) -> list[int]:
         """Return the sizes of the chunks of resamples."""
-        size = max(1, _CELLS_PER_CHUNK // self.pair.positive.size)
+        size = max(1, _CELLS_PER_CHUNK // self.sample.n_items)
         return [min(size, n_resamples - done) for done in range(0, n_resamples, size)]
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
         """Draw differences."""
-        positives, negatives = (
-            np.flatnonzero(c) for c in (self.pair.positive, ~self.pair.positive)
-        )
+        positive = self.sample.positive
+        positives, negatives = np.flatnonzero(positive), np.flatnonzero(~positive)
         found = np.empty(n_draws)
         for draw in range(n_draws):
             hits = positives[rng.integers(positives.size, size=positives.size)]
             misses = negatives[rng.integers(negatives.size, size=negatives.size)]
-            one, other = (self._value(items, hits, misses) for items in (self.pair.a, self.pair.b))
+            one, other = (self._value(ranker, hits, misses) for ranker in (0, 1))
             found[draw] = one - other
         return found
 
-    def _value(self, items: Items, hits: NDArray[Any], misses: NDArray[Any]) -> float:
-        n_blocks = items.ranking.tie_sizes.size
-        in_blocks = np.bincount(items.places[hits], minlength=n_blocks)
-        sizes = in_blocks + np.bincount(items.places[misses], minlength=n_blocks)
+    def _value(self, ranker: int, hits: NDArray[Any], misses: NDArray[Any]) -> float:
+        places, n_blocks = self.sample.places(ranker), self.sample.rankings[ranker].n_blocks
+        in_blocks = np.bincount(places[hits], minlength=n_blocks)
+        sizes = in_blocks + np.bincount(places[misses], minlength=n_blocks)
         there = sizes > 0
-        return float(self.pair.metric.evaluate(sizes[there], in_blocks[there]))
+        return float(self.metric.evaluate(sizes[there], in_blocks[there]))
 
     def all(self, drawing: _Drawing) -> Floats:
         """Differences of all resamples."""
@@ -922,32 +882,35 @@ class _Percentiles:
 # Runs over queries.
 
 
-def _clusters_of_queries(clusters: Any, groups: Any, n_samples: int) -> NDArray[np.int64]:
+def _clusters_of_queries(design: Design) -> Integers | None:
     """Number the cluster of each query; all samples of a query must be in the same cluster."""
-    codes, names = numbered(groups, "groups", "query", n_samples)
-    own, _ = numbered(clusters, "clusters", "cluster", n_samples)
+    codes, own = design.groups, design.clusters
+    if own is None:
+        return None
+    assert codes is not None
     _, first = np.unique(codes, return_index=True)
     of_query = own[first]
     wrong = own != of_query[codes]
     if wrong.any():
         raise ValueError(
-            f"The samples of query {names[codes[int(np.argmax(wrong))]]!r} are in several "
-            "clusters: with groups, pass the same cluster for all samples of a query."
+            f"The samples of query {design.names['groups'][codes[np.argmax(wrong)]]!r} are in "
+            "several clusters: with groups, pass the same cluster for all samples of a query."
         )
     return np.asarray(np.unique(of_query, return_inverse=True)[1])
 
 
 def _compare_runs(
-    queries: QueryValues,
-    clusters: NDArray[np.int64] | None,
+    metric: Metric,
+    sample: Sample,
     alternative: str,
     method: str,
     margin: float | None,
     drawing: _Drawing,
 ) -> MetricComparisonTestResult:
     """Compare two runs by their differences query by query."""
+    values, clusters = values_of_queries(metric, sample), _clusters_of_queries(sample.design)
     method = check_option(method, "method", _OF_QUERIES, " over queries")
-    differences = queries.values[:, 0] - queries.values[:, 1]
+    differences = values[:, 0] - values[:, 1]
     check_several_queries(differences.size)
     if clusters is not None and method not in ("auto", "sign_flip"):
         raise ValueError(
@@ -988,9 +951,9 @@ def _compare_runs(
         pvalue = pvalue_beyond_zero(_resampled_means(differences, n_resamples, rng), alternative)
     by = "bootstrap" if method == "bootstrap" else "t"
     interval = _QueryInterval(differences, clusters, by, drawing)
-    means = queries.values.mean(axis=0)
+    means = values.mean(axis=0)
     return MetricComparisonTestResult(
-        metric=queries.metric,
+        metric=metric,
         statistic_a=float(means[0]),
         statistic_b=float(means[1]),
         difference=float(differences.mean()),
@@ -1000,11 +963,11 @@ def _compare_runs(
         alternative=alternative,
         method=method,
         margin=margin,
-        n_samples=queries.n_samples,
-        n_positives=queries.n_positives,
+        n_samples=sample.n_items,
+        n_positives=sample.n_positives,
         n_queries=differences.size,
         n_resamples=n_resamples,
-        queries=queries.queries,
+        queries=sample.design.names["groups"],
         query_differences=differences,
         _interval=interval,
         _is_bound=is_bound,

@@ -16,11 +16,10 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._comparison import (
     ConfidenceInterval,
-    Pair,
+    Difference,
     log10_of,
     metric_comparison_test,
 )
-from sklearn_rankinf._estimates import Items
 from sklearn_rankinf._fold_means import FoldMean
 from sklearn_rankinf._folds import (
     check_clusters_are_whole,
@@ -38,6 +37,7 @@ from sklearn_rankinf._metrics import as_metric, check_scalar_k, in_sentence
 from sklearn_rankinf._ranking import (
     Fold,
     PosLabel,
+    Sample,
     as_labels,
     check_confidence_level,
     check_integer,
@@ -715,14 +715,19 @@ class _HeldOut:
     scores_b: Sequence[Floats]
 
     @cached_property
-    def pairs(self) -> list[Pair]:
+    def pairs(self) -> list[Difference]:
         """Both rankings of each fold."""
-        return [
-            Pair.read(
-                self.positive[fold.test], a, b, self.metric, True, self.clusters_of(fold.test), None
+        samples = (
+            Sample.read(
+                self.positive[fold.test],
+                both,
+                pos_label=True,
+                columns=("y_score_a", "y_score_b"),
+                clusters=self.clusters_of(fold.test),
             )
-            for fold, a, b in zip(self.folds, self.scores_a, self.scores_b, strict=True)
-        ]
+            for fold, *both in zip(self.folds, self.scores_a, self.scores_b, strict=True)
+        )
+        return [Difference(self.metric.at(one.n_items), one) for one in samples]
 
     def clusters_of(self, indices: Integers) -> Integers | None:
         """Clusters of some samples."""
@@ -745,16 +750,16 @@ class _HeldOut:
             return samples, np.concatenate(self.scores_a), np.concatenate(self.scores_b)
         return (
             samples,
-            np.concatenate([ranks_in_fold(pair.a) for pair in self.pairs]),
-            np.concatenate([ranks_in_fold(pair.b) for pair in self.pairs]),
+            np.concatenate([ranks_in_fold(pair.sample.places(0)) for pair in self.pairs]),
+            np.concatenate([ranks_in_fold(pair.sample.places(1)) for pair in self.pairs]),
         )
 
 
-def ranks_in_fold(items: Items) -> Floats:
+def ranks_in_fold(places: Integers) -> Floats:
     """Rank of each sample as a fraction of its fold, between 0 for the last and 1 for the first."""
-    twice = 2 * items.places.size
+    twice = 2 * places.size
     # A single division of integers gives equal fractions equal floats.
-    return np.asarray((twice + 1 - doubled_midranks(items.places)) / twice)
+    return np.asarray((twice + 1 - doubled_midranks(places)) / twice)
 
 
 # Models.
@@ -763,7 +768,7 @@ def ranks_in_fold(items: Items) -> Floats:
 def _compare_means(held_out: _HeldOut) -> ModelComparison:
     """Compare the means over folds that hold out different samples."""
     mean = FoldMean.read(
-        (pair.values[0] - pair.values[1], pair.standard_error**2, pair.units.numbers(pair.positive))
+        (pair.difference, pair.standard_error**2, pair.sample.n_independent)
         for pair in held_out.pairs
     )
     title = in_sentence(held_out.metric.title)

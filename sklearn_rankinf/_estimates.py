@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sklearn_rankinf._inference import limits
 from sklearn_rankinf._inference.binormal import calibrated_limits, inverted_limits
-from sklearn_rankinf._inference.influence import centred, slope_at, sums_by_number
+from sklearn_rankinf._inference.influence import slope_at
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     RocAuc,
@@ -21,100 +20,15 @@ from sklearn_rankinf._metrics import (
     influence_of,
     value_of,
 )
-from sklearn_rankinf._ranking import Ranking, block_of_each, check_option, numbered
+from sklearn_rankinf._ranking import Design, Ranking, Sample, check_option
 from sklearn_rankinf._sampling.labellings import NullSampler
 from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics.increments import Floats
 
 # Standard errors below this fraction of the largest value are rounding errors.
 _ROUNDING = 1e-13
 
 Limits = tuple[float, float]
-
-
-@dataclass(frozen=True, eq=False)
-class Items:
-    """Single items of a ranking.
-
-    Attributes
-    ----------
-    positive : ndarray of bool of shape (n_samples,)
-        Which items are positives.
-    places : ndarray of int of shape (n_samples,)
-        Block of equal scores of each item, from 0 for the best.
-    ranking : Ranking
-        Sizes of the blocks and numbers of positives in them.
-    """
-
-    positive: NDArray[np.bool_]
-    places: Integers
-    ranking: Ranking
-
-    @classmethod
-    def from_scores(cls, positive: NDArray[np.bool_], scores: NDArray[Any]) -> Items:
-        """Rank the items."""
-        places, tie_sizes = block_of_each(scores)
-        hits = np.bincount(places[positive], minlength=tie_sizes.size)
-        return cls(positive, places, Ranking(tie_sizes, hits))
-
-
-@dataclass(frozen=True, eq=False)
-class Units:
-    """Sampling design: clusters and strata of the items.
-
-    Attributes
-    ----------
-    clusters : ndarray of int of shape (n_samples,) or None
-        Number of the cluster of each item; None if items are sampled independently.
-    strata : ndarray of int of shape (n_samples,) or None
-        Number of the stratum of each item. The numbers of positives and negatives of each stratum
-        are fixed.
-    """
-
-    clusters: Integers | None = None
-    strata: Integers | None = None
-
-    @classmethod
-    def read(cls, clusters: Any, strata: Any, n_samples: int) -> Units:
-        """Number clusters and strata."""
-        codes = [
-            None if entries is None else numbered(entries, name, what, n_samples)[0]
-            for entries, name, what in (
-                (clusters, "clusters", "cluster"),
-                (strata, "strata", "stratum"),
-            )
-        ]
-        return cls(*codes)
-
-    @property
-    def are_single(self) -> bool:
-        """Whether items are sampled independently, without strata."""
-        return self.clusters is None and self.strata is None
-
-    def errors(self, values: Floats, positive: NDArray[np.bool_]) -> Floats:
-        """Values whose squares and products add up to variances and covariances."""
-        if self.strata is None:
-            return centred(values, positive, clusters=self.clusters)
-        # Each class within a stratum is centred and scaled separately.
-        _, cells, sizes = np.unique(
-            2 * self.strata + positive, return_inverse=True, return_counts=True
-        )
-        means = (sums_by_number(values, cells).T / sizes).T
-        apart = sizes if self.clusters is None else self._clusters_in(cells)
-        factors = np.sqrt(apart / np.where(apart > 1, apart - 1.0, math.nan))
-        found: Floats = ((values - means[cells]).T * factors[cells]).T
-        return found if self.clusters is None else sums_by_number(found, self.clusters)
-
-    def _clusters_in(self, cells: Integers) -> Integers:
-        """Number of clusters that have an item in each cell."""
-        pairs = np.unique(np.stack([cells, self.clusters]), axis=1)  # type: ignore[list-item]
-        return np.bincount(pairs[0])
-
-    def numbers(self, positive: NDArray[np.bool_]) -> tuple[int, int]:
-        """Numbers of independent positives and negatives, or of clusters that have them."""
-        if self.clusters is None:
-            return int(positive.sum()), int((~positive).sum())
-        return np.unique(self.clusters[positive]).size, np.unique(self.clusters[~positive]).size
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,15 +76,15 @@ class Estimate:
         return cls(statistic, (n, m), value, variance, m, n - m, at_k=at_k)
 
     @classmethod
-    def of_items(cls, metric: Metric, items: Items, units: Units) -> Estimate:
-        """Estimate with clusters or strata."""
-        plain = cls.of_ranking(metric, items.ranking)
-        if units.are_single:
+    def of_sample(cls, metric: Metric, sample: Sample, ranker: int = 0) -> Estimate:
+        """Estimate from items, also with clusters or strata."""
+        plain = cls.of_ranking(metric, sample.rankings[ranker])
+        if sample.design.is_simple:
             return plain
-        errors = units.errors(influence_of_items(plain.metric, items), items.positive)
+        errors = sample.errors(influence_of_items(plain.metric, sample, ranker))
         variance = float(errors @ errors)
         effect = variance / plain.variance if plain.variance > 0.0 else 1.0
-        m, n0 = units.numbers(items.positive)
+        m, n0 = sample.n_independent
         return replace(
             plain, variance=variance, n_positives=m, n_negatives=n0, design_effect=effect
         )
@@ -204,22 +118,23 @@ def check_has_influence(metric: Metric) -> Statistic:
     )
 
 
-def covariance_of_values(metric: Statistic, rankers: list[Items], units: Units) -> Floats:
+def covariance_of_values(metric: Statistic, sample: Sample) -> Floats:
     """Influence covariance matrix of the values of several rankers of the same items."""
-    positive = rankers[0].positive
-    influence = np.stack([influence_of_items(metric, items) for items in rankers], axis=1)
-    errors = units.errors(influence, positive)
+    rankers = range(len(sample.scores))
+    influence = [influence_of_items(metric, sample, ranker) for ranker in rankers]
+    errors = sample.errors(np.stack(influence, axis=1))
     covariance = np.asarray(errors.T @ errors)
     # Standard errors below the rounding error of the values are set to 0.
-    rounding = _ROUNDING * abs(metric.maximum(positive.size, int(positive.sum())))
+    rounding = _ROUNDING * abs(metric.maximum(sample.n_items, sample.n_positives))
     noise = np.diag(covariance) <= rounding**2
     covariance[noise] = covariance[:, noise] = 0.0
     return covariance
 
 
-def influence_of_items(metric: Statistic, items: Items) -> Floats:
+def influence_of_items(metric: Statistic, sample: Sample, ranker: int = 0) -> Floats:
     """Influence of every item."""
-    return influence_of(metric, items.ranking).of_items(items.places, items.positive)
+    found = influence_of(metric, sample.rankings[ranker])
+    return found.of_items(sample.places(ranker), sample.positive)
 
 
 # Limits of one estimate, by method. If a class has a single item or cluster, methods that need the
@@ -395,9 +310,9 @@ def choose_method(metric: Metric, method: str, in_clusters: bool) -> str:
     return method
 
 
-def recommended_interval(metric: Metric, units: Units) -> IntervalMethod:
+def recommended_interval(metric: Metric, design: Design) -> IntervalMethod:
     """Return the interval method of a metric that ``"auto"`` selects."""
-    return interval_methods(metric)[choose_method(metric, "auto", not units.are_single)]
+    return interval_methods(metric)[choose_method(metric, "auto", not design.is_simple)]
 
 
 def check_both_classes(ranking: Ranking, what: str = "y_true") -> None:

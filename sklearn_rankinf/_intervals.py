@@ -10,8 +10,6 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._estimates import (
     Estimate,
-    Items,
-    Units,
     check_both_classes,
     check_has_influence,
     choose_method,
@@ -24,22 +22,16 @@ from sklearn_rankinf._interval_results import (
     joined,
 )
 from sklearn_rankinf._metrics import as_metric, check_scalar_k
-from sklearn_rankinf._queries import check_queries_alone, read_query_values
+from sklearn_rankinf._queries import check_queries_alone, values_of_queries
 from sklearn_rankinf._ranking import (
-    LabelTable,
     PosLabel,
     Ranking,
-    as_binary,
-    as_label_table,
-    as_ranking,
+    Sample,
     as_seed_sequence,
     check_confidence_level,
     check_integer,
     check_n_jobs,
-    class_names,
-    has_classes,
 )
-from sklearn_rankinf._restricted import check_has_rows
 from sklearn_rankinf._statistics.additive import Metric
 
 
@@ -184,66 +176,56 @@ def metric_interval(
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
     if groups is not None:
-        check_has_rows(y_true, y_score, "groups")
         check_queries_alone(clusters=clusters)
-        queries = read_query_values(y_true, [y_score], groups, chosen, pos_label)
+        sample = Sample.read(y_true, y_score, pos_label=pos_label, groups=groups)
         return interval_over_queries(
             chosen,
-            queries.values[:, 0],
-            (queries.n_samples, queries.n_positives),
+            values_of_queries(chosen, sample)[:, 0],
+            (sample.n_items, sample.n_positives),
             confidence_level,
             method,
             n_resamples,
             random_state,
-            queries.n_without_positives,
+            sample.n_without_positives,
         )
     check_has_influence(chosen)
     method = choose_method(chosen, method, clusters is not None)
-    several = not isinstance(y_true, Ranking) and has_classes(y_true, y_score)
-    if several:
-        return _intervals_of_classes(
-            y_true, y_score, chosen, clusters, confidence_level, method, random_state, n_jobs
+    sample = Sample.read(
+        y_true,
+        y_score,
+        pos_label=pos_label,
+        columns="classes",
+        needs_ties=False,
+        clusters=clusters,
+    )
+    if sample.n_classes > 1:
+        return _intervals_of_classes(sample, chosen, confidence_level, method, random_state, n_jobs)
+    ranking = sample.rankings[0]
+    if getattr(chosen, "k", None) is not None and not ranking.has_all_ties:
+        raise ValueError(
+            f"The interval of {chosen.title} depends on the samples at rank k, but this Ranking "
+            "with has_all_ties=False has negatives of different scores in one block: count all "
+            "scores, as Ranking.from_dask(..., counts='all') does."
         )
-    if clusters is None:
-        ranking = as_ranking(y_true, y_score, pos_label, needs_ties=False)
-        if getattr(chosen, "k", None) is not None and not ranking.has_all_ties:
-            raise ValueError(
-                f"The interval of {chosen.title} depends on the samples at rank k, "
-                "but this Ranking with has_all_ties=False has negatives of different scores in one "
-                "block: count all scores, as Ranking.from_dask(..., counts='all') does."
-            )
-        check_both_classes(ranking)
-        estimate = Estimate.of_ranking(chosen, ranking)
-    else:
-        check_has_rows(y_true, y_score, "clusters")
-        items = Items.from_scores(*as_binary(y_true, y_score, pos_label))  # type: ignore[arg-type]
-        check_both_classes(items.ranking)
-        units = Units.read(clusters, None, items.positive.size)
-        estimate = Estimate.of_items(chosen, items, units)
-    return interval_of(estimate, confidence_level, method, random_state)
+    check_both_classes(ranking)
+    return interval_of(Estimate.of_sample(chosen, sample), confidence_level, method, random_state)
 
 
 def _intervals_of_classes(
-    y_true: Any,
-    y_score: Any,
+    sample: Sample,
     metric: Metric,
-    clusters: Any,
     confidence_level: float,
     method: str,
     random_state: Any,
     n_jobs: int | None,
 ) -> MetricIntervalResult:
     """Return the intervals of all classes as one result."""
-    table = LabelTable(*as_label_table(y_true, y_score))
-    names = class_names(y_true)
-    units = Units.read(clusters, None, table.n_samples)
     estimates = []
-    for column, name in enumerate(names):
-        items = Items.from_scores(table.labels[:, column], table.scores[:, column])
-        check_both_classes(items.ranking, f"the class {name!r}")
-        estimates.append(Estimate.of_items(metric, items, units))
+    for number, (name, ranking) in enumerate(zip(sample.names, sample.rankings, strict=True)):
+        check_both_classes(ranking, f"the class {name!r}")
+        estimates.append(Estimate.of_sample(metric, sample.of_class(number)))
     seeds = as_seed_sequence(random_state)
     results = Parallel(n_jobs=n_jobs)(
         delayed(interval_of)(estimate, confidence_level, method, seeds) for estimate in estimates
     )
-    return joined(results, names)
+    return joined(results, sample.names)

@@ -21,7 +21,7 @@ from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._comparison import ConfidenceInterval
-from sklearn_rankinf._estimates import Estimate, Items, Units
+from sklearn_rankinf._estimates import Estimate
 from sklearn_rankinf._fold_means import FoldMean
 from sklearn_rankinf._folds import (
     FEW_LABELLINGS,
@@ -51,7 +51,7 @@ from sklearn_rankinf._ranking import (
     Fold,
     PosLabel,
     Ranking,
-    as_binary,
+    Sample,
     as_seed_sequence,
     check_confidence_level,
     check_integer,
@@ -698,11 +698,7 @@ class _HeldOut:
 
     def estimate(self, metric: Metric) -> Estimate:
         """Estimate the metric and its influence variance."""
-        if "y_score" not in self.sample:
-            return Estimate.of_ranking(metric, self.ranking)
-        positive, scores = as_binary(*(self.sample[name] for name in _LABELS_AND_SCORES))
-        units = Units.read(self.sample.get("clusters"), self.sample.get("strata"), positive.size)
-        return Estimate.of_items(metric, Items.from_scores(positive, scores), units)
+        return Estimate.of_sample(metric, Sample.read(**{"y_score": None, **self.sample}))
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,6 @@ from sklearn_rankinf._comparison import on_g_scale, warn_of_unknown_errors
 from sklearn_rankinf._estimates import (
     Estimate,
     IntervalMethod,
-    Items,
-    Units,
     check_has_influence,
     covariance_of_values,
     recommended_interval,
@@ -49,14 +47,14 @@ from sklearn_rankinf._queries import (
     check_queries_alone,
     check_several_queries,
     holm,
-    read_query_values,
+    values_of_queries,
 )
 from sklearn_rankinf._ranking import (
     PosLabel,
+    Sample,
     as_seed_sequence,
     check_confidence_level,
     check_option,
-    read_rankers,
 )
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.increments import Floats, Integers
@@ -400,19 +398,26 @@ def metric_multiple_comparison_test(
     correction = check_option(correction, "correction", _CORRECTIONS)
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
-    names, positive, columns = read_rankers(y_true, y_scores, pos_label)
+    if groups is not None:
+        check_queries_alone(clusters=clusters, strata=strata)
+    sample = Sample.read(
+        y_true,
+        y_scores,
+        pos_label=pos_label,
+        columns="rankers",
+        groups=groups,
+        strata=strata,
+        clusters=clusters,
+    )
+    names = sample.names
     if len(names) < 2:
         raise ValueError(f"y_scores has one ranker, {names[0]!r}: a comparison needs at least 2.")
     own = _pairs_of(names, reference)
     if groups is not None:
-        check_queries_alone(clusters=clusters, strata=strata)
-        queries = read_query_values(positive, columns, groups, chosen, True)
-        family = _Family.of_queries(chosen, queries.values)
-        n_queries: int | None = len(queries.queries)
+        family = _Family.of_queries(chosen, values_of_queries(chosen, sample))
+        n_queries: int | None = len(sample.design.names["groups"])
     else:
-        units = Units.read(clusters, strata, positive.size)
-        items = [Items.from_scores(positive, scores) for scores in columns]
-        family = _Family.of_items(chosen.at(positive.size), items, units)
+        family = _Family.of_sample(chosen.at(sample.n_items), sample)
         n_queries = None
     rng = np.random.default_rng(as_seed_sequence(random_state))
     if own is None:
@@ -445,8 +450,8 @@ def metric_multiple_comparison_test(
         confidence_level=confidence_level,
         correction=correction,
         reference=reference,
-        n_samples=positive.size,
-        n_positives=int(positive.sum()),
+        n_samples=sample.n_items,
+        n_positives=sample.n_positives,
         n_queries=n_queries,
     )
 
@@ -540,17 +545,19 @@ class _Family:
     way: IntervalMethod | None = None
 
     @classmethod
-    def of_items(cls, metric: Metric, items: list[Items], units: Units) -> _Family:
+    def of_sample(cls, metric: Metric, sample: Sample) -> _Family:
         """Rankings of the same items."""
         statistic = check_has_influence(metric)
-        positive = items[0].positive
-        estimates = [Estimate.of_items(statistic, own, units) for own in items]
+        rankers = range(len(sample.scores))
+        estimates = [Estimate.of_sample(statistic, sample, ranker) for ranker in rankers]
         values = np.array([estimate.value for estimate in estimates])
-        if not 0 < positive.sum() < positive.size:
-            warn_of_one_class(positive, "a comparison is not possible, and all p-values are 1")
+        if not sample.has_both:
+            warn_of_one_class(
+                sample.positive, "a comparison is not possible, and all p-values are 1"
+            )
             nothing = np.zeros((values.size, values.size))
             return cls(metric, values, nothing * math.nan, values, nothing, 0)
-        covariance = covariance_of_values(statistic, items, units)
+        covariance = covariance_of_values(statistic, sample)
         if np.isnan(covariance).any():
             warn_of_unknown_errors("Comparisons need standard errors", "all p-values are 1")
         share = values / estimates[0].maximum
@@ -563,9 +570,9 @@ class _Family:
             slope = _roc_auc_factors(estimates)
             if inside:
                 scaled, slope, back = logit(values), slope / (values * (1.0 - values)), expit
-        df = max(units.numbers(positive)[0] - 1, 0)
+        df = max(sample.n_independent[0] - 1, 0)
         known = np.nan_to_num(covariance) * np.outer(slope, slope)
-        way = recommended_interval(metric, units)
+        way = recommended_interval(metric, sample.design)
         return cls(metric, values, covariance, scaled, known, df, back, estimates, way)
 
     @classmethod

@@ -16,7 +16,6 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._comparison import metric_comparison_test
 from sklearn_rankinf._estimates import (
-    Items,
     check_has_influence,
     choose_method,
     influence_of_items,
@@ -35,6 +34,7 @@ from sklearn_rankinf._metrics import (
 )
 from sklearn_rankinf._planning import PlanningResult, share_error
 from sklearn_rankinf._ranking import (
+    Sample,
     as_seed_sequence,
     check_alternative,
     check_between,
@@ -593,9 +593,10 @@ def _first_order_standard_error(metric: Statistic, n: int, m: int, shift: float)
     n_positives = round(size * m / n)
     quantiles = [ndtri((np.arange(x) + 0.5) / x) for x in (n_positives, size - n_positives)]
     positive = np.arange(size) < n_positives
-    items = Items.from_scores(positive, np.concatenate([quantiles[0] + shift, quantiles[1]]))
+    scores = np.concatenate([quantiles[0] + shift, quantiles[1]])
+    sample = Sample.read(positive, scores, pos_label=True)
     k: Any = getattr(metric, "k", None)
     whole = metric if k is None else replace(metric, k=round(k * size / n))  # type: ignore[type-var]
-    influence = influence_of_items(whole.at(size), items)
+    influence = influence_of_items(whole.at(size), sample)
     first, second = (float(influence[of].var()) * of.sum() ** 2 for of in (positive, ~positive))
     return math.sqrt(first / m + second / (n - m))

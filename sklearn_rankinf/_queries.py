@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,7 @@ from sklearn_rankinf._null_distributions import frozen_null_distribution
 from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,
+    Sample,
     as_binary,
     as_ranking,
     as_seed_sequence,
@@ -1150,32 +1151,6 @@ def _read_rows(
     return _Rows(positive, scores, codes, queries)
 
 
-@dataclass(frozen=True, eq=False)
-class QueryValues:
-    """Values of a metric for each query of one or several runs.
-
-    Attributes
-    ----------
-    metric : Metric
-        The metric.
-    queries : list
-        Names of the queries.
-    values : ndarray of shape (n_queries, n_runs)
-        Value of the metric of each query in each run; 0 for queries without positives.
-    n_samples, n_positives : int
-        Total number of samples and of positives in all queries.
-    n_without_positives : int
-        Number of queries without positives.
-    """
-
-    metric: Metric
-    queries: list[Any]
-    values: Floats
-    n_samples: int
-    n_positives: int
-    n_without_positives: int
-
-
 def check_queries_alone(**given: Any) -> None:
     """Raise an error if clusters or strata of samples are combined with queries."""
     for name, values in given.items():
@@ -1195,35 +1170,16 @@ def check_several_queries(n_queries: int) -> None:
         )
 
 
-def read_query_values(
-    y_true: Any,
-    y_scores: Sequence[Any],
-    groups: Iterable[Hashable],
-    metric: Metric,
-    pos_label: PosLabel,
-) -> QueryValues:
-    """Read runs over the same queries, and compute a metric for each query."""
-    if isinstance(groups, Iterator):
-        groups = list(groups)
+def values_of_queries(metric: Metric, sample: Sample) -> Floats:
+    """Values of a metric for each query, one column for each ranker; 0 without positives."""
     columns = []
-    for y_score in y_scores:
-        if y_score is None:
-            raise TypeError(
-                "y_score is missing: with groups, pass the labels and scores of all queries."
-            )
-        rankings = _rankings_by_query(y_true, y_score, groups, pos_label)
+    for ranker in range(len(sample.scores)):
+        rankings = sample.of_queries(ranker)
         columns.append([float(value_of(metric, ranking)) for ranking in rankings.values()])
     _warn_of_empty_queries(rankings, in_sentence(metric.title))
     if metric.needs_misses:
         _warn_of_full_queries(rankings, metric)
-    return QueryValues(
-        metric,
-        list(rankings),
-        np.array(columns).T,
-        sum(ranking.n_samples for ranking in rankings.values()),
-        sum(ranking.n_positives for ranking in rankings.values()),
-        sum(ranking.n_positives == 0 for ranking in rankings.values()),
-    )
+    return np.array(columns).T
 
 
 def _warn_of_empty_queries(

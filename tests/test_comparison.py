@@ -965,7 +965,7 @@ WRONG = [
     ),
     ((Y, A, B), {"strata": [None] * 60}, ValueError, "strata lacks a stratum in row 0"),
     ((Y, A, B), {"strata": "abc"}, TypeError, "strata must hold the stratum of each sample"),
-    ((Ranking.from_scores(Y, A), A, B), {}, TypeError, "because a Ranking does not"),
+    ((Ranking.from_scores(Y, A), A, B), {}, TypeError, "a Ranking, which does not"),
     ((Y, A[:-1], B), {}, ValueError, "y_true and y_score_a must have the same length"),
     ((Y, A, B[:-1]), {}, ValueError, "y_true and y_score_b must have the same length"),
     ((Y, A, np.where(Y, math.inf, B)), {}, ValueError, "y_score_b must be finite; got inf"),

@@ -33,7 +33,7 @@ from sklearn_rankinf import (
     metric_interval,
 )
 from sklearn_rankinf._cross_val_comparison import ranks_in_fold
-from sklearn_rankinf._estimates import Items
+from sklearn_rankinf._ranking import block_of_each
 
 CV = StratifiedKFold(4, shuffle=True, random_state=0)
 LOGISTIC, BAYES = LogisticRegression(), GaussianNB()
@@ -253,16 +253,12 @@ def test_scale_of_a_fold_changes_pooled_scores_and_not_pooled_ranks():
     "scores", [[3.0, 1.0, 2.0], [1.0, 1.0, 1.0, 1.0], [5.0, 5.0, 7.0, 1.0, 1.0, 1.0], [2.0]]
 )
 def test_ranks_in_fold(scores):
-    items = Items.from_scores(np.zeros(len(scores), dtype=bool), np.array(scores))
     expected = (stats.rankdata(scores) - 0.5) / len(scores)
-    assert ranks_in_fold(items) == pytest.approx(expected, abs=1e-15)
+    assert ranks_in_fold(block_of_each(np.array(scores))[0]) == pytest.approx(expected, abs=1e-15)
 
 
 def test_same_fraction_of_folds_of_different_sizes_is_one_float():
-    small, large = (
-        ranks_in_fold(Items.from_scores(np.zeros(n, dtype=bool), np.arange(float(n))))
-        for n in (7, 21)
-    )
+    small, large = (ranks_in_fold(block_of_each(np.arange(float(n)))[0]) for n in (7, 21))
     # The middle of every third of the larger fold.
     assert small.tolist() == large[1::3].tolist()
 

@@ -12,8 +12,6 @@ from sklearn.metrics import average_precision_score, dcg_score, ndcg_score, roc_
 from sklearn_rankinf._inference.influence import (
     average_precision_at_k_influence,
     average_precision_influence,
-    centred,
-    covariance,
     delete_one_influence,
     delete_one_values,
     enrichment_at_k_influence,
@@ -29,6 +27,7 @@ from sklearn_rankinf._metrics import (
     RobustInitialEnhancement,
     RocAuc,
 )
+from sklearn_rankinf._ranking import Design
 from sklearn_rankinf._statistics.additive import RankStatistic
 
 pytestmark = pytest.mark.numeric
@@ -505,6 +504,12 @@ def graded_rankers(n_rankers=3, n_items=60, seed=0):
     return labels, scores, np.column_stack(values)
 
 
+def covariance(values, labels, clusters=None):
+    """Sums of squares and products over independent items or clusters."""
+    errors = Design.read(labels.size, clusters=clusters).errors(values, labels)
+    return errors.T @ errors
+
+
 def test_covariance_of_rankers_is_delongs():
     labels, scores, values = graded_rankers()
     parts = zip(*(delong_components(labels, column) for column in scores.T), strict=True)
@@ -518,7 +523,9 @@ def test_items_and_blocks_have_the_same_variance(random_positives):
         _, labels, _ = items_of(ranking)
         influence = average_precision_influence(*arrays(ranking))
         values = of_items(influence, ranking)[:, None]
-        found = covariance(values, labels, random_positives=random_positives)
+        found = covariance(values, labels)
+        if random_positives:
+            found = np.sum((values - values.mean()) ** 2, keepdims=True)
         expected = influence.variance(random_positives=random_positives)
         assert_allclose(found, [[expected]], rtol=1e-12, atol=1e-17)
 
@@ -542,10 +549,8 @@ def test_random_positives_give_the_variance_of_ash_and_hughes_oliver(ranking):
 def test_clusters_of_one_item_are_items():
     labels, _, values = graded_rankers()
     clusters = np.random.default_rng(1).permutation(labels.size)
-    for random_positives in (False, True):
-        found = covariance(values, labels, clusters=clusters, random_positives=random_positives)
-        expected = covariance(values, labels, random_positives=random_positives)
-        assert_allclose(found, expected, rtol=1e-12)
+    found = covariance(values, labels, clusters=clusters)
+    assert_allclose(found, covariance(values, labels), rtol=1e-12)
 
 
 def test_clusters_by_the_definition_of_obuchowski():
@@ -585,9 +590,10 @@ def test_a_class_in_a_single_cluster_is_not_known():
 
 def test_centred_values_add_up_to_zero_in_each_class():
     labels, _, values = graded_rankers()
-    found = centred(values, labels)
+    found = Design(labels.size).errors(values, labels)
     assert_allclose([found[labels].sum(), found[~labels].sum()], 0.0, atol=1e-14)
-    assert_allclose(centred(values[:, 1], labels), found[:, 1], rtol=1e-14)
+    alone = Design(labels.size).errors(values[:, 1], labels)
+    assert_allclose(alone, found[:, 1], rtol=1e-14)
 
 
 # Few items

@@ -41,8 +41,7 @@ from sklearn_rankinf import (
     score_strata,
     standardized_average_precision_score,
 )
-from sklearn_rankinf._estimates import Items
-from sklearn_rankinf._ranking import LabelTable, as_label_table, as_ranking, as_scores, rank_order
+from sklearn_rankinf._ranking import LabelTable, Sample, as_label_table, as_ranking, rank_order
 
 try:
     import pyarrow as pa
@@ -226,8 +225,8 @@ def test_scores_are_ranked_by_exact_comparison(y_score):
     ranking = Ranking.from_scores(LABELS, y_score)
     assert ranking.tie_sizes.tolist() == sizes
     assert ranking.hits.tolist() == hits
-    items = Items.from_scores(np.array(LABELS, dtype=bool), as_scores(y_score))
-    assert items.ranking.tie_sizes.tolist() == sizes
+    sample = Sample.read(LABELS, {"a": y_score}, columns="rankers")
+    assert sample.rankings[0].tie_sizes.tolist() == sizes
     with_strata = average_precision_test(LABELS, y_score, strata=[0] * 8, n_permutations=9)
     assert with_strata.statistic == pytest.approx(average_precision_at_k_score(ranking, k=8))
 

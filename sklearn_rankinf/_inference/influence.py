@@ -141,9 +141,6 @@ class Influence:
         ndarray of shape (n_items,)
             Values in the order of the items.
 
-        See Also
-        --------
-        covariance : Of several metrics or rankers from such values.
         """
         return np.where(is_positive, self.positive[blocks], self.negative[blocks])
 
@@ -151,111 +148,6 @@ class Influence:
         """Influence on a multiple of the metric."""
         values = self.positive * factor, self.negative * factor
         return Influence(self.tie_sizes, self.hits, *values)
-
-
-def centred(
-    values: Floats,
-    is_positive: Labels,
-    *,
-    clusters: Integers | None = None,
-    random_positives: bool = False,
-) -> Floats:
-    r"""Values whose sum of squares over the items, or over clusters, is the variance.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_items,) or (n_items, n_rankers)
-        Influence of each item, on one metric of one ranking or on several.
-    is_positive : ndarray of bool of shape (n_items,)
-        Label of each item.
-    clusters : ndarray of int of shape (n_items,), optional
-        Number from 0 of the cluster of each item. Clusters are independent of each other; items of
-        one cluster need not be. By default every item is a separate cluster.
-    random_positives : bool, default=False
-        Whether the number of positives is random.
-
-    Returns
-    -------
-    ndarray of shape (n_clusters,) or (n_clusters, n_rankers)
-        Sums over the clusters, in the order of their numbers, or the values of the items.
-
-    See Also
-    --------
-    covariance : Sums of squares and products of these.
-
-    Notes
-    -----
-    Each class is centred at its mean and multiplied by :math:`\sqrt{c/(c-1)}`, with the number c of
-    clusters that have an item of the class; for single items that is :math:`\sqrt{m/(m-1)}` and
-    :math:`\sqrt{n_0/(n_0-1)}`. These are Obuchowski's factors [1]_ for the classes; for the product
-    of both classes hers is :math:`c/(c-1)` with all clusters, and here it is the geometric mean of
-    those of the classes, so that no variance is negative. A class that lies in a single cluster
-    gives nan, and if all items are of one class all is 0. With a random number of positives all
-    items are centred together and there is no factor.
-
-    References
-    ----------
-    .. [1] Obuchowski, N. A. (1997). Nonparametric analysis of clustered ROC curve data. Biometrics,
-       53(2), 567-578.
-
-    Examples
-    --------
-    >>> is_positive = np.array([True, False, True, False])
-    >>> centred(np.array([3.0, 1.0, 1.0, 1.0]), is_positive) / np.sqrt(2)
-    array([ 1.,  0., -1.,  0.])
-    """
-    if random_positives:
-        found = values - values.mean(axis=0)
-    elif np.all(is_positive == is_positive[0]):
-        found = np.zeros(values.shape)
-    else:
-        found = np.empty(values.shape)
-        for members in (is_positive, ~is_positive):
-            own = values[members]
-            apart = own.shape[0] if clusters is None else np.unique(clusters[members]).size
-            found[members] = (own - own.mean(axis=0)) * math.sqrt(_factor(apart))
-    return found if clusters is None else sums_by_number(found, clusters)
-
-
-def covariance(
-    values: Floats,
-    is_positive: Labels,
-    *,
-    clusters: Integers | None = None,
-    random_positives: bool = False,
-) -> Floats:
-    """Covariance matrix of several metrics or rankers on the same items.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_items, n_rankers)
-        Influence of each item on each metric or ranker.
-    is_positive : ndarray of bool of shape (n_items,)
-        Label of each item.
-    clusters : ndarray of int of shape (n_items,), optional
-        Number from 0 of the cluster of each item; by default every item is a separate cluster.
-    random_positives : bool, default=False
-        Whether the number of positives is random.
-
-    Returns
-    -------
-    ndarray of shape (n_rankers, n_rankers)
-        Covariances, the variances on the diagonal; positive semidefinite.
-
-    See Also
-    --------
-    centred : The values whose squares and products are summed.
-    Influence.of_items : A column of `values`.
-
-    Examples
-    --------
-    >>> values = np.array([[3.0, 1.0], [1.0, 0.0], [1.0, 2.0], [1.0, 0.0]])
-    >>> covariance(values, np.array([True, False, True, False])).round(12)
-    array([[ 4., -2.],
-           [-2.,  1.]])
-    """
-    units = centred(values, is_positive, clusters=clusters, random_positives=random_positives)
-    return np.asarray(units.T @ units)
 
 
 def average_precision_influence(tie_sizes: Integers, hits: Integers) -> Influence:
@@ -743,10 +635,3 @@ def _sum_of_squares(values: Floats, counts: Integers) -> float:
     there = counts > 0
     v, c = values[there], counts[there]
     return float(c @ (v - (c @ v) / c.sum()) ** 2)
-
-
-def sums_by_number(values: Floats, numbers: Integers) -> Floats:
-    """Sums of the rows with the same number, for example the number of their cluster."""
-    total = np.zeros((int(numbers.max()) + 1, *values.shape[1:]))
-    np.add.at(total, numbers, values)
-    return total

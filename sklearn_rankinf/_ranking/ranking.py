@@ -165,7 +165,7 @@ class Ranking:
         >>> Ranking.from_scores(["ham", "spam", "ham"], [0.2, 0.7, 0.1], pos_label="spam")
         Ranking(n_samples=3, n_positives=1, n_blocks=3)
         """
-        return cls(*_counts_by_block(*as_binary(y_true, y_score, pos_label)))
+        return cls(*counts_by_block(*as_binary(y_true, y_score, pos_label)))
 
     @classmethod
     def from_counts(cls, tie_sizes: ArrayLike, hits: ArrayLike) -> Ranking:
@@ -380,10 +380,10 @@ class LabelTable:
 
     def ranking(self, index: int) -> Ranking:
         """Ranking for one class."""
-        return Ranking(*_counts_by_block(self.labels[:, index], self.scores[:, index]))
+        return Ranking(*counts_by_block(self.labels[:, index], self.scores[:, index]))
 
 
-def _counts_by_block(
+def counts_by_block(
     positive: NDArray[np.bool_], scores: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Count the samples and the positives in each block of equal scores."""

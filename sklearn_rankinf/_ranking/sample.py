@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankinf._ranking.exact_numbers import block_of_each
-from sklearn_rankinf._ranking.ranking import Ranking, as_ranking
+from sklearn_rankinf._ranking.ranking import Ranking, as_ranking, counts_by_block
 from sklearn_rankinf._ranking.validation import (
     PosLabel,
     as_label_table,
@@ -117,6 +117,13 @@ class Design:
             names=names,
         )
 
+    def rows_of_queries(self) -> dict[Any, Integers]:
+        """Items of each query, in order."""
+        assert self.groups is not None
+        order = np.argsort(self.groups, kind="stable")
+        ends = np.cumsum(np.bincount(self.groups))
+        return dict(zip(self.names["groups"], np.split(order, ends[:-1]), strict=True))
+
     @property
     def restrictions(self) -> list[str]:
         """Names of what restricts the permutation of labels."""
@@ -178,6 +185,11 @@ class Design:
         blocks = np.empty_like(series)
         blocks[in_order] = first_block[series[in_order]] + places // self.block_length
         return blocks
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether items are sampled independently, without strata."""
+        return self.clusters is None and self.strata is None
 
     def errors(self, values: Floats, positive: NDArray[np.bool_]) -> Floats:
         r"""Values whose squares and products add up to variances and covariances.
@@ -297,7 +309,7 @@ class Sample:
         **design
             Arguments of `Design.read`.
         """
-        if columns != "rankers" and (isinstance(y_true, Ranking) or y_score is None):
+        if columns in ("", "classes") and (isinstance(y_true, Ranking) or y_score is None):
             _check_has_items(y_true, y_score, design)
             ranking = as_ranking(y_true, y_score, pos_label, needs_ties=needs_ties)
             read = Design.read(ranking.n_samples, **design)
@@ -359,6 +371,24 @@ class Sample:
         """Sizes of the blocks of equal scores; None if every item is a block by itself."""
         sizes = self.rankings[ranker].tie_sizes
         return None if sizes.max() == 1 else sizes
+
+    def of_queries(self, ranker: int = 0) -> dict[Any, Ranking]:
+        """The ranking of each query by one ranker."""
+        return {
+            query: Ranking(*counts_by_block(self.positive[rows], self.scores[ranker][rows]))
+            for query, rows in self.design.rows_of_queries().items()
+        }
+
+    @property
+    def n_without_positives(self) -> int:
+        """Number of queries without positives."""
+        assert self.design.groups is not None
+        return int(np.sum(np.bincount(self.design.groups, self.positive) == 0))
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes with a column of labels; 1 for binary labels."""
+        return int(self.labels.shape[1])
 
     def of_class(self, number: int) -> Sample:
         """Labels and scores of one class."""

@@ -18,9 +18,10 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from sklearn_rankinf import Ranking
-from sklearn_rankinf._comparison import Pair, _compare, _Drawing
-from sklearn_rankinf._estimates import Estimate, Items, Units, interval_methods
+from sklearn_rankinf._comparison import Difference, _compare, _Drawing
+from sklearn_rankinf._estimates import Estimate, interval_methods
 from sklearn_rankinf._interval_results import mean_interval
+from sklearn_rankinf._ranking import Sample
 from sklearn_rankinf._sampling.swaps import SignFlipSampler
 
 LEVEL = 0.95
@@ -287,8 +288,8 @@ def cluster_coverage(metric, target, n_data_sets, rng, in_clusters=True, **desig
     covered = 0
     for _ in range(n_data_sets):
         positive, scores, clusters = scores_in_clusters(rng=rng, **design)
-        units = Units(clusters) if in_clusters else Units()
-        estimate = Estimate.of_items(metric, Items.from_scores(positive, scores), units)
+        sample = Sample.read(positive, scores, clusters=clusters if in_clusters else None)
+        estimate = Estimate.of_sample(metric, sample)
         low, high = way.limits(estimate, LEVEL, SEED)
         covered += low <= target <= high
     return covered / n_data_sets
@@ -310,9 +311,9 @@ def mean_coverage(method, n_queries, shift, n_data_sets, rng, n_targets=100_000,
 
 def pair_of(metric, positive, scores_a, scores_b):
     """Two rankings of the same items."""
-    items = (Items.from_scores(positive, scores) for scores in (scores_a, scores_b))
-    metric = metric.at(positive.size)
-    return Pair(metric, positive, *items, Units(), (scores_a, scores_b))
+    columns = ("y_score_a", "y_score_b")
+    sample = Sample.read(positive, (scores_a, scores_b), pos_label=True, columns=columns)
+    return Difference(metric.at(positive.size), sample)
 
 
 def comparison_rates(

@@ -51,7 +51,8 @@ from sklearn_rankinf import (
     RocAuc,
     metric_interval,
 )
-from sklearn_rankinf._estimates import Estimate, Items, Units, interval_methods
+from sklearn_rankinf._estimates import Estimate, interval_methods
+from sklearn_rankinf._ranking import Sample
 
 D1 = BY_NAME["d = 1"]
 CORNERS = [(20, 200), (50, 500), (50, 5000), (100, 2000)]
@@ -182,9 +183,8 @@ def test_simulated_limits_are_those_of_the_public_function(metric, k):
 
 def test_simulated_limits_of_clusters_are_those_of_the_public_function():
     positive, scores, clusters = scores_in_clusters(D1, 20, 6, 5, 0.5, np.random.default_rng(6))
-    estimate = Estimate.of_items(
-        AveragePrecision(), Items.from_scores(positive, scores), Units(clusters)
-    )
+    sample = Sample.read(positive, scores, clusters=clusters)
+    estimate = Estimate.of_sample(AveragePrecision(), sample)
     low, high = interval_methods(AveragePrecision())["influence"].limits(estimate, 0.95, SEED)
     result = metric_interval(positive, scores, clusters=clusters)
     assert (low, high) == pytest.approx((result.low, result.high), rel=1e-12)
