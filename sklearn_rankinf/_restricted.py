@@ -12,10 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._frozen_distributions import PermutationDistribution, permutation_distribution
-from sklearn_rankinf._ranking import Ranking, as_scores, block_of_each, check_integer, numbered
-from sklearn_rankinf._sampling.exchange import AnyExchange, Exchange, ExchangedHits, Shifts
-from sklearn_rankinf._sampling.labellings import HitValues, NullSampler, PermutationSampler
-from sklearn_rankinf._statistics.additive import Statistic
+from sklearn_rankinf._ranking import (
+    Design,
+    Ranking,
+    as_scores,
+    block_of_each,
+    check_integer,
+    numbered,
+)
+from sklearn_rankinf._sampling.exchange import AnyExchange, Exchange, Shifts
+from sklearn_rankinf._sampling.labellings import PermutationSampler
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
 RESTRICTED = "permutation within strata, of whole clusters or along a series"
@@ -23,79 +29,16 @@ RESTRICTED = "permutation within strata, of whole clusters or along a series"
 _FEW_LABELLINGS, _FEW_SHIFTS = 1000, 100
 
 
-@dataclass(frozen=True, eq=False)
-class RestrictedLabels:
-    """Binary labels with the blocks of their samples, and the restrictions on their permutation.
-
-    Attributes
-    ----------
-    positive : ndarray of bool of shape (n_samples,)
-        The positives.
-    places : ndarray of shape (n_samples,)
-        Block of equal scores of each sample, best first.
-    tie_sizes : ndarray or None
-        Sizes of the blocks; None if every sample is a block by itself.
-    exchange : Exchange or Shifts
-        The restrictions: which labels can be exchanged.
-    """
-
-    positive: NDArray[np.bool_]
-    places: Integers
-    tie_sizes: Integers | None
-    exchange: AnyExchange
-
-    @classmethod
-    def from_scores(
-        cls, positive: NDArray[np.bool_], scores: NDArray[Any], exchange: AnyExchange
-    ) -> RestrictedLabels:
-        """Rank the samples."""
-        places, tie_sizes = block_of_each(scores)
-        return cls(positive, places, None if tie_sizes.max() == 1 else tie_sizes, exchange)
-
-    def of_misses(self) -> RestrictedLabels:
-        """The negatives as the positives of the reversed ranking."""
-        last = self.places.max()
-        sizes = None if self.tie_sizes is None else self.tie_sizes[::-1]
-        return RestrictedLabels(~self.positive, last - self.places, sizes, self.exchange)
-
-    @property
-    def n_positives(self) -> int:
-        """Number of positives."""
-        return int(self.positive.sum())
-
-    def exchanged(self, values: HitValues, best: float) -> ExchangedHits:
-        """Sampler of a statistic of the positives, with the value of a perfect ranking."""
-        return ExchangedHits(values, self.places, self.positive, self.exchange, best)
-
-    def exchanged_sums(self, statistic: Statistic, best: float) -> ExchangedHits:
-        """Sampler of a sum over blocks."""
-        size = self.positive.size, self.n_positives
-        return self.exchanged(NullSampler(statistic, *size, self.tie_sizes).values, best)
-
-    def distribution(
-        self,
-        permuted: ExchangedHits,
-        statistic: Any,
-        *,
-        n_permutations: int,
-        random_state: Any,
-        n_jobs: int | None,
-        verbose: int = 0,
-        rounding: float = 0.0,
-    ) -> PermutationDistribution:
-        """Distribution of the draws; values that differ by less than `rounding` count as equal."""
-        return distribution_of_arrangements(
-            permuted,
-            statistic,
-            self.positive.size,
-            self.n_positives,
-            self.tie_sizes,
-            n_permutations=n_permutations,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            verbose=verbose,
-            rounding=rounding,
-        )
+def exchange_of(design: Design, labels: NDArray[Any]) -> AnyExchange | None:
+    """Which labels, one row for each item, can be exchanged; None if all of them can."""
+    found = design.exchangeable(labels)
+    if found is None:
+        return None
+    strata, units, positions, unit_name = found
+    if units is None:
+        assert positions is not None
+        return Shifts(strata, positions)
+    return Exchange(strata, units, positions, unit_name)
 
 
 class ArrangementSampler(PermutationSampler, Protocol):
@@ -150,7 +93,7 @@ def _list_values(sampler: ArrangementSampler, first: int, last: int) -> Floats:
 
 def distribution_of_arrangements(
     permuted: ArrangementSampler,
-    statistic: Statistic,
+    statistic: Any,
     n_samples: int,
     n_positives: Any,
     tie_sizes: Integers | None,

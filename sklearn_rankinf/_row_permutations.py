@@ -11,7 +11,7 @@ from scipy.stats import pearson3, rankdata
 
 from sklearn_rankinf._frozen_distributions import PermutationDistribution
 from sklearn_rankinf._rank_distributions import rounding_of
-from sklearn_rankinf._ranking import LabelTable, check_no_closed_form, rank_order
+from sklearn_rankinf._ranking import Sample, check_no_closed_form, rank_order
 from sklearn_rankinf._restricted import distribution_of_arrangements
 from sklearn_rankinf._sampling.exchange import AnyExchange, Exchange
 from sklearn_rankinf._sampling.resampling import PermutedRows, RankedCells
@@ -25,25 +25,25 @@ _RUN = 10
 
 
 def observe_rows(
-    table: LabelTable,
-    weights: Floats | None,
+    sample: Sample,
     statistic: Statistic,
+    exchange: AnyExchange | None,
     *,
     average: str | None,
     method: str,
     weights_follow: str,
-    exchange: AnyExchange | None = None,
     **options: Any,
 ) -> tuple[float, PermutationDistribution]:
-    """Return the statistic of a table, and its distribution under permutation of label rows."""
+    """Return the statistic of a sample, and its distribution under permutation of label rows."""
     what = f"{statistic!r} with unequal sample_weight"
     if average is not None:
         what = f"{statistic!r} with average={average!r}"
     check_no_closed_form(method, what)
+    weights = sample.design.weights
     _check_no_cut(statistic, weights, average)
-    lists = [table] if average == "micro" else [table.column(c) for c in range(table.n_classes)]
+    classes = [sample.of_class(number) for number in range(sample.n_classes)]
     permuted = PermutedRows(
-        [_ranked(part) for part in lists],
+        [_ranked(part) for part in ([sample] if average == "micro" else classes)],
         "weighted" if average == "weighted" else "macro",
         statistic,
         weights,
@@ -55,8 +55,8 @@ def observe_rows(
     null = distribution_of_arrangements(
         permuted,
         statistic,
-        table.n_samples,
-        int(table.n_positives[0]) if is_binary else table.n_positives,
+        sample.n_items,
+        sample.n_positives if is_binary else np.array([own.n_positives for own in classes]),
         permuted.tie_sizes if is_binary else None,
         rounding=rounding,
         **options,
@@ -65,7 +65,7 @@ def observe_rows(
 
 
 def weights_warning(
-    table: LabelTable, weights: Floats, weights_follow: str, exchange: AnyExchange | None
+    sample: Sample, weights_follow: str, exchange: AnyExchange | None
 ) -> str | None:
     """Text of a warning if weights depend on what they are permuted against, otherwise None.
 
@@ -75,12 +75,14 @@ def weights_warning(
     dependence.
     """
     if exchange is None:
-        rows, classes = np.arange(table.n_samples), np.zeros(table.n_samples, dtype=np.int64)
+        rows, classes = np.arange(sample.n_items), np.zeros(sample.n_items, dtype=np.int64)
     elif isinstance(exchange, Exchange) and exchange.unit_name == "clusters":
         rows, classes = exchange.first_items()
     else:
         return None
-    labels, scores, weights = table.labels[rows], table.scores[rows], weights[rows]
+    assert sample.design.weights is not None
+    labels, weights = sample.labels[rows], sample.design.weights[rows]
+    scores = np.column_stack(sample.scores)[rows]
     if weights_follow == "score":
         found = _relation_to_labels(labels, scores, weights, classes)
         if found is None:
@@ -191,13 +193,14 @@ def _check_no_cut(statistic: Statistic, weights: Floats | None, average: str | N
         )
 
 
-def _ranked(table: LabelTable) -> RankedCells:
+def _ranked(sample: Sample) -> RankedCells:
     """Rank all cells of a table in one list."""
-    order, tie_sizes = rank_order(table.scores.ravel())
+    scores = np.column_stack(sample.scores)
+    order, tie_sizes = rank_order(scores.ravel())
     ranks = np.empty(order.size, dtype=np.int64)
     ranks[order] = np.arange(order.size)
     return RankedCells(
-        table.labels,
-        ranks.reshape(table.scores.shape),
+        sample.labels,
+        ranks.reshape(scores.shape),
         None if tie_sizes.max() == 1 else tie_sizes,
     )

@@ -389,8 +389,7 @@ def _score_binary(
     elif of_samples:
         options |= {"pos_label": pos_label, **of_samples}
         return _score_by_test(y_true, y_score, metric, output, options, _warns(output, in_dict))
-    seen = observe_ranking(ranking, metric, **options)
-    statistic, null = seen.statistic, seen.null
+    statistic, null = observe_ranking(ranking, metric, **options)
     # Many folds share the null distribution of a short list without ties, which is cached.
     in_a_hurry = ranking.n_samples > _SHORT or ranking.n_blocks < ranking.n_samples
     null = tolerating(null, _TOLERANCE) if in_a_hurry else null

@@ -123,7 +123,7 @@ def average_precision_pvalue(
     """
     alternative = check_alternative(alternative)
     ranking = as_ranking(y_true, y_score, pos_label)
-    seen = observe_ranking(
+    statistic, null = observe_ranking(
         ranking,
         AveragePrecision(k, normalize),
         method=method,
@@ -132,7 +132,7 @@ def average_precision_pvalue(
     )
     if ranking.n_positives == 0:
         warn_caller(no_positives("The p-value", "1.0"), UndefinedMetricWarning)
-    return float(seen.null.pvalue(seen.statistic, alternative))
+    return float(null.pvalue(statistic, alternative))
 
 
 @metric_function
@@ -216,7 +216,7 @@ def average_precision_neg_log10_pvalue(
     """
     alternative = check_alternative(alternative)
     ranking = as_ranking(y_true, y_score, pos_label)
-    seen = observe_ranking(
+    statistic, null = observe_ranking(
         ranking,
         AveragePrecision(k, normalize),
         method=method,
@@ -226,7 +226,7 @@ def average_precision_neg_log10_pvalue(
     if ranking.n_positives == 0:
         message = no_positives("-log10 of the p-value", "0.0")
         warn_caller(message, UndefinedMetricWarning)
-    return float(abs(as_log10(pvalue_log_and_error(seen.null, seen.statistic, alternative)[1])))
+    return float(abs(as_log10(pvalue_log_and_error(null, statistic, alternative)[1])))
 
 
 @metric_function
@@ -295,8 +295,8 @@ def adjusted_average_precision_score(
     0.0
     """
     ranking = as_ranking(y_true, y_score, pos_label)
-    seen = observe_ranking(ranking, AveragePrecision(k, normalize))
-    score = float(adjusted(seen.statistic, seen.null))
+    statistic, null = observe_ranking(ranking, AveragePrecision(k, normalize))
+    score = float(adjusted(statistic, null))
     if math.isnan(score):
         message = _undefined("Adjusted average precision", ranking)
         warn_caller(message, UndefinedMetricWarning)
@@ -368,8 +368,8 @@ def standardized_average_precision_score(
     1.5909
     """
     ranking = as_ranking(y_true, y_score, pos_label)
-    seen = observe_ranking(ranking, AveragePrecision(k, normalize))
-    score = float(standardized(seen.statistic, seen.null))
+    statistic, null = observe_ranking(ranking, AveragePrecision(k, normalize))
+    score = float(standardized(statistic, null))
     if math.isnan(score):
         message = _undefined("Standardized average precision", ranking)
         warn_caller(message, UndefinedMetricWarning)

@@ -15,28 +15,30 @@ from sklearn_rankinf._frozen_distributions import plain
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics import (
     AveragePrecision,
+    DiscountedCumulativeGain,
     PrecisionAtK,
     RecallAtK,
     RocAuc,
     as_metric,
 )
 from sklearn_rankinf._observations import (
-    GradedProblem,
-    Observation,
-    Problem,
     check_takes_weights,
-    is_graded,
+    masses,
+    observe,
     one_of_each_k,
-    read_problem,
+    undefined,
+    warn_of_design,
 )
 from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,
+    Sample,
     as_seed_sequence,
+    check_average,
     check_stopping,
+    check_weights_follow,
     warn_caller,
 )
-from sklearn_rankinf._restricted import Restrictions
 from sklearn_rankinf._results import MetricTestResult, results_as_one, significance_fields
 from sklearn_rankinf._statistics.additive import HitsAtK, Metric
 
@@ -273,7 +275,10 @@ def metric_test(
         method=method,
         sample_weight=sample_weight,
         weights_follow=weights_follow,
-        restrictions=Restrictions(strata, clusters, order, block_length),
+        strata=strata,
+        clusters=clusters,
+        order=order,
+        block_length=block_length,
         n_permutations=n_permutations,
         n_exceedances=n_exceedances,
         random_state=random_state,
@@ -290,82 +295,96 @@ def _test(
     pos_label: PosLabel,
     average: str | None,
     alternative: str,
-    restrictions: Restrictions,
     n_exceedances: int | None,
+    random_state: Any,
     sample_weight: ArrayLike | None = None,
     weights_follow: str = "label",
+    strata: Iterable[Hashable] | None,
+    clusters: Iterable[Hashable] | None,
+    order: Iterable[Any] | None,
+    block_length: int | None,
     **options: Any,
 ) -> MetricTestResult:
     """Read labels and scores once, compute the metric, and compare it with random labelling."""
     n_exceedances, alternative = check_stopping(n_exceedances, alternative)
-    problem: Problem | GradedProblem
-    if is_graded(y_true, y_score, metric):
-        if sample_weight is not None:
-            check_takes_weights(metric)
-        problem = GradedProblem.read(y_true, y_score, restrictions)
-    else:
-        problem = read_problem(
-            y_true,
-            y_score,
-            pos_label=pos_label,
-            average=average,
-            sample_weight=sample_weight,
-            weights_follow=weights_follow,
-            restrictions=restrictions,
-        )
+    average, weights_follow = check_average(average), check_weights_follow(weights_follow)
+    sample = Sample.read(
+        y_true,
+        y_score,
+        pos_label=pos_label,
+        columns="classes",
+        takes_grades=isinstance(metric, DiscountedCumulativeGain),
+        sample_weight=sample_weight,
+        strata=strata,
+        clusters=clusters,
+        order=order,
+        block_length=block_length,
+    )
+    if sample.is_graded and sample_weight is not None:
+        check_takes_weights(metric)
+    if sample.n_classes == 1:
+        average = None
+    warn_of_design(sample, average, weights_follow)
+    options |= {"average": average, "weights_follow": weights_follow}
+    options |= {"alternative": alternative, "n_exceedances": n_exceedances}
+    options["random_state"] = as_seed_sequence(random_state)
     several_k = isinstance(metric, HitsAtK) and np.ndim(metric.k) > 0
-    one_by_one = several_k and (problem.table is not None or n_exceedances is not None)
-    if one_by_one and problem.classes is not None:
+    by_class = sample.n_classes > 1 and average is None
+    if several_k and by_class:
         raise ValueError(
             f"{metric!r} has several cut-offs and the labels have several classes; pass one k, or "
             "call once per class."
         )
-    options["random_state"] = as_seed_sequence(options["random_state"])
-    observations = [
-        seen
-        for one in (one_of_each_k(metric) if one_by_one else [metric])
-        for seen in problem.observe(one, options)
-    ]
-    _warn_of_undefined(observations, problem.classes is not None)
-    results = [_result(seen, alternative, n_exceedances) for seen in observations]
-    if problem.classes is not None:
-        return results_as_one(results, (len(results),), classes=problem.classes)
+    if by_class:
+        classes = [sample.of_class(number) for number in range(sample.n_classes)]
+        results = [significance_of(metric, own, **options) for own in classes]
+        _warn_of_undefined(results[0].metric, sample, average)
+        return results_as_one(results, (len(results),), classes=sample.names)
+    one_by_one = several_k and (
+        sample.n_classes > 1 or bool(sample.design.restrictions) or n_exceedances is not None
+    )
     if not one_by_one:
-        return results[0]
+        result = significance_of(metric, sample, **options)
+        _warn_of_undefined(result.metric, sample, average)
+        return result
+    results = [significance_of(one, sample, **options) for one in one_of_each_k(metric)]
+    _warn_of_undefined(results[0].metric, sample, average)
     at_k = metric.at(results[0].n_samples)
     common = {"metric": at_k, "n_positives": results[0].n_positives}
     return results_as_one(results, np.shape(at_k.k), **common)  # type: ignore[attr-defined]
 
 
-def _result(observed: Observation, alternative: str, n_exceedances: int | None) -> MetricTestResult:
-    """Compare an observed value with its null distribution."""
-    metric, ranking = observed.metric, observed.ranking
-    hits = None
+def significance_of(
+    metric: Metric,
+    sample: Sample,
+    *,
+    average: str | None = None,
+    alternative: str = "greater",
+    n_exceedances: int | None = None,
+    **options: Any,
+) -> MetricTestResult:
+    """Test one class of a sample, or the average over its classes."""
+    statistic, null = observe(metric, sample, average=average, **options)
+    is_of_rows = average is not None or sample.design.weights is not None or sample.is_graded
+    hits, ranking = None, None if is_of_rows else sample.rankings[0]
     if isinstance(metric, HitsAtK) and ranking is not None:
-        hits = plain(metric.count(ranking.tie_sizes, ranking.hits))
+        hits = plain(metric.at(sample.n_items).count(ranking.tie_sizes, ranking.hits))
     result = MetricTestResult(
-        metric=metric,
-        **significance_fields(
-            observed.statistic, observed.null, alternative, n_exceedances=n_exceedances
-        ),
+        metric=null.statistic,
+        **significance_fields(statistic, null, alternative, n_exceedances=n_exceedances),
         hits=hits,
-        ranking=ranking if observed.is_free else None,
+        ranking=None if sample.design.restrictions else ranking,
     )
-    if observed.is_defined:
+    if masses(sample).any():
         return result
-    nothing = plain(np.full(np.shape(observed.statistic), math.nan))
+    nothing = plain(np.full(np.shape(statistic), math.nan))
     return replace(result, zscore=nothing, adjusted_statistic=nothing)
 
 
-def _warn_of_undefined(observations: list[Observation], has_classes: bool) -> None:
-    """Warn once about undefined values in one or several observations, naming the classes."""
-    columns = tuple(c for seen in observations for c in seen.columns_without_positives)
-    first = next((seen for seen in observations if seen.undefined() is not None), None)
-    if first is None:
-        return
-    if has_classes and columns:
-        first = replace(first, columns_without_positives=columns, is_defined=True, ranking=None)
-    warn_caller(str(first.undefined()), UndefinedMetricWarning)
+def _warn_of_undefined(metric: Metric, sample: Sample, average: str | None) -> None:
+    message = undefined(metric, sample, average)
+    if message is not None:
+        warn_caller(message, UndefinedMetricWarning)
 
 
 @result_function
@@ -496,7 +515,10 @@ def average_precision_test(
         method=method,
         sample_weight=sample_weight,
         weights_follow=weights_follow,
-        restrictions=Restrictions(strata, clusters, order, block_length),
+        strata=strata,
+        clusters=clusters,
+        order=order,
+        block_length=block_length,
         n_permutations=n_permutations,
         n_exceedances=n_exceedances,
         random_state=random_state,
@@ -621,7 +643,10 @@ def recall_at_k_test(
         average=average,
         alternative=alternative,
         method=method,
-        restrictions=Restrictions(strata, clusters, order, block_length),
+        strata=strata,
+        clusters=clusters,
+        order=order,
+        block_length=block_length,
         n_permutations=n_permutations,
         n_exceedances=n_exceedances,
         random_state=random_state,
@@ -735,7 +760,10 @@ def precision_at_k_test(
         average=average,
         alternative=alternative,
         method=method,
-        restrictions=Restrictions(strata, clusters, order, block_length),
+        strata=strata,
+        clusters=clusters,
+        order=order,
+        block_length=block_length,
         n_permutations=n_permutations,
         n_exceedances=n_exceedances,
         random_state=random_state,
@@ -850,7 +878,10 @@ def roc_auc_test(
         average=average,
         alternative=alternative,
         method=method,
-        restrictions=Restrictions(strata, clusters, order, block_length),
+        strata=strata,
+        clusters=clusters,
+        order=order,
+        block_length=block_length,
         n_permutations=n_permutations,
         n_exceedances=n_exceedances,
         random_state=random_state,

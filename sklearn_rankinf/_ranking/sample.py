@@ -343,6 +343,11 @@ class Sample:
         return self.rankings[0].n_positives if self.counts else int(self.positive.sum())
 
     @property
+    def is_graded(self) -> bool:
+        """Whether the labels are grades of relevance."""
+        return self.counts is None and self.labels.dtype.kind == "f"
+
+    @property
     def has_both(self) -> bool:
         """Whether there are positives and negatives."""
         return 0 < self.n_positives < self.n_items
