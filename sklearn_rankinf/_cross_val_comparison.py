@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,10 +35,10 @@ from sklearn_rankinf._inference import limits
 from sklearn_rankinf._inference.limits import t_quantile
 from sklearn_rankinf._metrics import as_metric, check_scalar_k, in_sentence
 from sklearn_rankinf._ranking import (
+    Design,
     Fold,
     PosLabel,
     Sample,
-    as_labels,
     check_confidence_level,
     check_integer,
     check_n_jobs,
@@ -46,12 +46,9 @@ from sklearn_rankinf._ranking import (
     check_verbose,
     estimator_scores,
     folds_of,
-    mark_positives,
-    numbered,
 )
 from sklearn_rankinf._sampling.swaps import doubled_midranks
 from sklearn_rankinf._statistics.additive import Metric, Statistic
-from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
 Folds = Sequence[Fold]
@@ -531,19 +528,15 @@ def cross_val_comparison(
     n_permutations = check_integer(n_permutations, "n_permutations", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     X, y, groups = indexable(X, y, groups)
-    positive, _ = mark_positives(as_labels(y), pos_label)
-    codes: Integers | None = None
-    names: list[Any] = []
-    if clusters is not None:
-        codes, names = numbered(clusters, "clusters", "cluster", positive.size)
-        clusters = [names[code] for code in codes.tolist()]
+    labels = Sample.read(y, (), pos_label=pos_label, columns=(), clusters=clusters)
     running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     given = {"cv": cv, "groups": groups, "params": params}
-    planned = _planned_folds((estimator_a, estimator_b), X, y, given, clusters)
-    _check_folds(planned[0], positive, aggregate)
+    planned = _planned_folds((estimator_a, estimator_b), X, y, given, labels.design)
+    _check_folds(planned[0], labels.positive, aggregate)
+    codes = labels.design.clusters
     if codes is not None:
         for folds in planned:
-            check_clusters_are_whole(folds, codes, names)
+            check_clusters_are_whole(folds, codes, labels.design.names["clusters"])
         _check_mean_of_clusters(planned[0], codes, aggregate)
     both = [
         folds
@@ -551,17 +544,21 @@ def cross_val_comparison(
         else _fitted(one, X, y, folds, {"params": params, **running})
         for one, folds in zip((estimator_a, estimator_b), planned, strict=True)
     ]
-    held_out = _HeldOut(
-        chosen, both[0], positive, codes, *_scores(both, X, y, pos_label, response_method, n_jobs)
-    )
-    models = None
-    statistics = held_out.means
+    scores = _scores(both, X, y, pos_label, response_method, n_jobs)
+    pairs = [
+        _pair(chosen, labels, fold.test, of_fold)
+        for fold, of_fold in zip(both[0], zip(*scores, strict=True), strict=True)
+    ]
+    values = np.array([pair.values for pair in pairs])
+    models, statistics = None, (float(values[:, 0].mean()), float(values[:, 1].mean()))
     if aggregate == "mean":
-        models = _compare_means(held_out)
+        models = _compare_means(pairs)
     elif aggregate == "pooled":
         drawing = {"n_permutations": n_permutations, "random_state": random_state, **running}
-        statistics, models = _compare_pooled(held_out, pooling, method, drawing)
-    algorithms = _compare_algorithms(held_out)
+        statistics, models = _compare_pooled(
+            pairs, chosen, labels, both[0], pooling, method, drawing
+        )
+    algorithms = _compare_algorithms(values[:, 0] - values[:, 1], both[0], chosen)
     return CrossValComparisonResult(
         metric=chosen,
         statistic_a=statistics[0],
@@ -569,10 +566,10 @@ def cross_val_comparison(
         difference=algorithms.difference if models is None else models.difference,
         models=models,
         algorithms=algorithms,
-        fold_statistics_a=held_out.values[:, 0],
-        fold_statistics_b=held_out.values[:, 1],
-        fold_n_samples=np.array([fold.test.size for fold in both[0]]),
-        fold_n_positives=np.array([int(positive[fold.test].sum()) for fold in both[0]]),
+        fold_statistics_a=values[:, 0],
+        fold_statistics_b=values[:, 1],
+        fold_n_samples=np.array([pair.sample.n_items for pair in pairs]),
+        fold_n_positives=np.array([pair.sample.n_positives for pair in pairs]),
         n_splits=len(both[0]),
         aggregate=aggregate,
         pooling=pooling,
@@ -601,7 +598,7 @@ def _planned_folds(
     X: Any,
     y: Any,
     given: Mapping[str, Any],
-    clusters: Sequence[Hashable] | None,
+    design: Design,
 ) -> list[list[Fold]]:
     """Folds of both estimators on the same splits, fitted unless a dict is given."""
     cv = given["cv"]
@@ -614,7 +611,7 @@ def _planned_folds(
         _check_nothing_to_split(cv)
         splits = [(fold.train, fold.test) for fold in fitted[0]]
     else:
-        groups = groups_for(cv, given["groups"], clusters, given["params"], len(y))
+        groups = groups_for(cv, given["groups"], design, given["params"])
         splits = list(splitter(cv, y, groups, estimators).split(X, y, groups))
     return [
         fitted[0] if isinstance(one, Mapping) else [Fold(one, *split) for split in splits]
@@ -703,56 +700,11 @@ def _scores(
     return found[:n_splits], found[n_splits:]
 
 
-@dataclass(frozen=True, eq=False)
-class _HeldOut:
-    """Labels of the held-out samples of all folds, and their scores by both estimators."""
-
-    metric: Metric
-    folds: Folds
-    positive: NDArray[np.bool_]
-    clusters: Integers | None
-    scores_a: Sequence[Floats]
-    scores_b: Sequence[Floats]
-
-    @cached_property
-    def pairs(self) -> list[Difference]:
-        """Both rankings of each fold."""
-        samples = (
-            Sample.read(
-                self.positive[fold.test],
-                both,
-                pos_label=True,
-                columns=("y_score_a", "y_score_b"),
-                clusters=self.clusters_of(fold.test),
-            )
-            for fold, *both in zip(self.folds, self.scores_a, self.scores_b, strict=True)
-        )
-        return [Difference(self.metric.at(one.n_items), one) for one in samples]
-
-    def clusters_of(self, indices: Integers) -> Integers | None:
-        """Clusters of some samples."""
-        return None if self.clusters is None else self.clusters[indices]
-
-    @cached_property
-    def values(self) -> Floats:
-        """Both values of the metric in each fold."""
-        return np.array([pair.values for pair in self.pairs])
-
-    @property
-    def means(self) -> tuple[float, float]:
-        """Both means over the folds."""
-        return float(self.values[:, 0].mean()), float(self.values[:, 1].mean())
-
-    def pooled(self, pooling: str) -> tuple[Integers, Floats, Floats]:
-        """Held-out samples of all folds, and their scores on one scale."""
-        samples = np.concatenate([fold.test for fold in self.folds])
-        if pooling == "scores":
-            return samples, np.concatenate(self.scores_a), np.concatenate(self.scores_b)
-        return (
-            samples,
-            np.concatenate([ranks_in_fold(pair.sample.places(0)) for pair in self.pairs]),
-            np.concatenate([ranks_in_fold(pair.sample.places(1)) for pair in self.pairs]),
-        )
+def _pair(metric: Metric, labels: Sample, rows: Integers, scores: tuple[Floats, ...]) -> Difference:
+    """Both rankings of the held-out samples of a fold."""
+    columns = ("y_score_a", "y_score_b")
+    sample = Sample.read(labels.positive[rows], scores, pos_label=True, columns=columns)
+    return Difference(metric.at(rows.size), replace(sample, design=labels.design.of_rows(rows)))
 
 
 def ranks_in_fold(places: Integers) -> Floats:
@@ -765,13 +717,12 @@ def ranks_in_fold(places: Integers) -> Floats:
 # Models.
 
 
-def _compare_means(held_out: _HeldOut) -> ModelComparison:
+def _compare_means(pairs: Sequence[Difference]) -> ModelComparison:
     """Compare the means over folds that hold out different samples."""
     mean = FoldMean.read(
-        (pair.difference, pair.standard_error**2, pair.sample.n_independent)
-        for pair in held_out.pairs
+        (pair.difference, pair.standard_error**2, pair.sample.n_independent) for pair in pairs
     )
-    title = in_sentence(held_out.metric.title)
+    title = in_sentence(pairs[0].metric.title)
     return ModelComparison(
         difference=mean.mean,
         standard_error=mean.standard_error,
@@ -788,21 +739,37 @@ def _compare_means(held_out: _HeldOut) -> ModelComparison:
 
 
 def _compare_pooled(
-    held_out: _HeldOut, pooling: str, method: str, drawing: dict[str, Any]
+    pairs: Sequence[Difference],
+    metric: Metric,
+    labels: Sample,
+    folds: Folds,
+    pooling: str,
+    method: str,
+    drawing: dict[str, Any],
 ) -> tuple[tuple[float, float], ModelComparison]:
     """Compare two rankings of the held-out samples of all folds."""
-    samples, scores_a, scores_b = held_out.pooled(pooling)
+    rows = np.concatenate([fold.test for fold in folds])
+    scores = [
+        np.concatenate(
+            [
+                pair.sample.scores[ranker]
+                if pooling == "scores"
+                else ranks_in_fold(pair.sample.places(ranker))
+                for pair in pairs
+            ]
+        )
+        for ranker in (0, 1)
+    ]
     found = metric_comparison_test(
-        held_out.positive[samples],
-        scores_a,
-        scores_b,
-        metric=held_out.metric,
+        labels.positive[rows],
+        *scores,
+        metric=metric,
         pos_label=True,
         method=method,
-        clusters=held_out.clusters_of(samples),
+        clusters=labels.design.of_rows(rows).clusters,
         **drawing,
     )
-    title = in_sentence(held_out.metric.title)
+    title = in_sentence(metric.title)
     what = "ranks within folds" if pooling == "ranks" else "scores"
     models = ModelComparison(
         difference=found.difference,
@@ -821,16 +788,15 @@ def _compare_pooled(
 # Algorithms.
 
 
-def _compare_algorithms(held_out: _HeldOut) -> AlgorithmComparison:
+def _compare_algorithms(differences: Floats, folds: Folds, metric: Metric) -> AlgorithmComparison:
     """Nadeau and Bengio's corrected t test of the differences of the folds."""
-    differences = held_out.values[:, 0] - held_out.values[:, 1]
-    ratio = float(np.mean([fold.test.size / fold.train.size for fold in held_out.folds]))
+    ratio = float(np.mean([fold.test.size / fold.train.size for fold in folds]))
     # The variance of equal differences is 0, without rounding errors.
     variance = float(differences.var(ddof=1)) if np.ptp(differences) > 0.0 else 0.0
     error = math.sqrt((1.0 / differences.size + ratio) * variance)
     mean, df = float(differences.mean()), differences.size - 1
     found = limits.t_test(mean, error, df)
-    title = in_sentence(held_out.metric.title)
+    title = in_sentence(metric.title)
     return AlgorithmComparison(
         difference=mean,
         standard_error=error,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn import get_config
 from sklearn.base import is_classifier
@@ -24,277 +23,239 @@ from sklearn.model_selection import (
 )
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from sklearn_rankinf._ranking import Fold, numbered, read_splits, rows, warn_caller
-from sklearn_rankinf._restricted import Restrictions, few_labellings_warning
+from sklearn_rankinf._ranking import (
+    Design,
+    Fold,
+    Sample,
+    numbered,
+    read_splits,
+    rows,
+    warn_caller,
+)
+from sklearn_rankinf._restricted import DesignWarning, exchange_of, few_labellings_warning
 from sklearn_rankinf._sampling.exchange import AnyExchange, Exchange
 from sklearn_rankinf._statistics.increments import Integers
 
 # Number of random labellings for a check of similar labels: if none of them has as few unequal
 # neighbours as the observed labels, single labels are not exchangeable.
 _N_DRAWS = 99
-# Pattern of the warning of single tests about few labellings, which is given once for all folds.
-FEW_LABELLINGS = ".* leave (no|[0-9]+ different) labelling"
 _WHOLE_CLUSTERS = "keep clusters together, as StratifiedGroupKFold does with groups=clusters"
 
 
 # Labels.
 
 
-@dataclass(frozen=True, eq=False)
-class LabelDesign:
-    """Labels of samples, and their permutations under the null hypothesis.
-
-    Attributes
-    ----------
-    y : array-like of shape (n_samples,)
-        The labels.
-    kinds : ndarray of int of shape (n_samples,)
-        Numbers of the labels; equal labels have equal numbers.
-    restrictions : Restrictions
-        Strata, clusters or order of the samples.
-    exchange : Exchange, Shifts or None
-        The permutations of the labels; None if all labels are exchangeable.
-    """
-
-    y: Any
-    kinds: Integers
-    restrictions: Restrictions
-    exchange: AnyExchange | None
-
-    @classmethod
-    def read(cls, y: Any, restrictions: Restrictions) -> LabelDesign:
-        """Read labels and the restrictions of their permutations."""
-        kinds: Any = _kinds(y)
-        # An iterator would be exhausted after the first of many folds.
-        read: dict[str, Any] = {
-            name: list(values)
-            for name in restrictions.given
-            if isinstance(values := getattr(restrictions, name), Iterator)
-        }
-        restrictions = replace(restrictions, **read)
-        return cls(y, kinds, restrictions, restrictions.exchange(kinds[:, None]))
-
-    def of_rows(self, indices: Integers) -> dict[str, Any]:
-        """Restrictions of the permutations for some rows, as arguments of tests."""
-        given = self.restrictions.given
-        of_rows = {name: rows(getattr(self.restrictions, name), indices) for name in given}
-        if self.restrictions.block_length is not None:
-            of_rows["block_length"] = self.restrictions.block_length
-        return of_rows
-
-    def permuted(self, seed: np.random.SeedSequence) -> Any:
-        """Return a random permutation of the labels under the null hypothesis."""
-        rng = np.random.default_rng(seed)
-        if self.exchange is None:
-            return rows(self.y, rng.permutation(self.kinds.size))
-        return rows(self.y, self.exchange.draw_rows(1, rng)[0])
-
-    @property
-    def named(self) -> str:
-        """Names of the restrictions, for messages."""
-        return " and ".join(self.restrictions.given)
-
-    def check_permutations(self) -> None:
-        """Raise an error if no permutation changes the labels."""
-        if self._log_n_labellings() > 0.0:
-            return
-        if self.exchange is None:
-            raise ValueError(
-                "All labels are the same, so there is nothing to permute: pass labels of both "
-                "classes."
-            )
-        raise ValueError(
-            f"{self.named} leave no labelling but the observed one: each stratum or series has "
-            "only one label, or all clusters of one size have the same label. Join strata, or use "
-            "clusters of equal sizes."
-        )
-
-    def warn_of_few_labellings(self) -> None:
-        """Warn if only few different labellings of all samples are possible."""
-        message = self._few_labellings
-        if message is not None:
-            warn_caller(message, UserWarning)
-
-    def check_groups(self, groups: Any) -> None:
-        """Raise an error if labels are constant within groups; warn if they are similar.
-
-        Nothing is checked if strata, clusters or order are given.
-        """
-        if groups is None or self.exchange is not None or np.ptp(self.kinds) == 0:
-            return
-        codes, names = numbered(groups, "groups", "group", self.kinds.size)
-        if len(names) == codes.size:
-            return
-
-        def n_unlike(kinds: Integers) -> int:
-            """Twice the number of pairs in a group with different labels, minus a constant."""
-            _, counts = np.unique(codes * kinds.size + kinds, return_counts=True)
-            return -int(np.sum(counts**2))
-
-        if n_unlike(self.kinds) == -int(np.sum(np.bincount(codes) ** 2)):
-            raise ValueError(
-                "The labels are constant within groups, but groups only affect the splits: "
-                "permuting the labels of single samples would make p-values far too small. Pass "
-                "clusters=groups, which permutes the labels of whole groups."
-            )
-        if _is_rare(n_unlike, self.kinds, np.zeros_like(codes)):
-            warn_caller(
-                "The labels are more similar within groups than random labels, but groups only "
-                "affect the splits: permuting labels across groups makes p-values too small if "
-                "scores of a group are similar too. Pass strata=groups, which permutes labels only "
-                "within groups, or clusters, whose samples have the same label.",
-                UserWarning,
-            )
-
-    def check_folds(self, folds: Sequence[Fold], combine: str) -> None:
-        """Raise an error or warn if the p-values of folds would not be valid."""
-        self._check_clusters_are_whole(folds, combine)
-        self._check_series_are_whole(folds)
-        self._check_labellings(folds)
-        self._warn_of_unshuffled_folds(folds)
-        self._warn_of_series(folds)
-
-    def _check_clusters_are_whole(self, folds: Sequence[Fold], combine: str) -> None:
-        """Raise an error if folds split clusters."""
-        if self.restrictions.clusters is None:
-            return
-        n_samples = self.kinds.size
-        codes, names = numbered(self.restrictions.clusters, "clusters", "cluster", n_samples)
-        check_clusters_are_whole(folds, codes, names)
-        held_out = np.concatenate([np.unique(codes[fold.test]) for fold in folds])
-        several = np.bincount(held_out) > 1
-        if combine == "fisher" and several.any():
-            raise ValueError(
-                f"combine='fisher' needs independent folds, but cluster "
-                f"{names[int(np.argmax(several))]!r} is in several folds: {_WHOLE_CLUSTERS}, or "
-                "use combine='bonferroni', which is valid for any folds."
-            )
-
-    def samples_in_several_folds(self, folds: Sequence[Fold]) -> str | None:
-        """Return "samples" or "clusters" if several folds hold out the same ones, else None."""
-        if not hold_out_different_samples(folds):
-            return "samples"
-        if self.restrictions.clusters is None:
-            return None
-        codes, _ = numbered(self.restrictions.clusters, "clusters", "cluster", self.kinds.size)
-        return None if hold_out_different_samples(folds, codes) else "clusters"
-
-    def _check_labellings(self, folds: Sequence[Fold]) -> None:
-        """Raise an error if no fold has anything to permute; warn if folds have few labellings."""
-        if self.exchange is None:
-            return
-        parts = [self._part(fold.test) for fold in folds]
-        logs = np.array([part._log_n_labellings() for part in parts])
-        several = np.array([np.ptp(part.kinds) > 0 for part in parts])
-        if several.any() and np.all(logs == 0.0):
-            raise ValueError(
-                f"{self.named} leave no labelling of any fold but the observed one, so there is "
-                "nothing to permute: use fewer folds, or folds of clusters of equal "
-                "sizes."
-            )
-        few = [
-            number
-            for number in np.flatnonzero(several)
-            if parts[number]._few_labellings is not None
-        ]
-        if few:
-            least = round(math.exp(logs[few].min()))
-            warn_caller(
-                f"{self.named} leave few different labellings in {len(few)} of {len(folds)} folds "
-                f"({', '.join(map(str, few))}; the smallest number is {least}). The p-value of a "
-                "fold is at least 1 divided by this number: use fewer folds.",
-                UserWarning,
-            )
-
-    def _warn_of_unshuffled_folds(self, folds: Sequence[Fold]) -> None:
-        """Warn about folds that depend on the labels and on the order of the rows."""
-        number = np.full(self.kinds.size, -1)
-        for index, fold in enumerate(folds):
-            number[fold.test] = index
-        held_out = np.flatnonzero(number >= 0)
-        # Stratified folds without shuffling assign the rows of each class in order.
-        order = held_out[np.lexsort((held_out, self.kinds[held_out]))]
-        is_next = np.diff(self.kinds[order]) == 0
-        in_order = np.all(np.diff(number[order])[is_next] >= 0)
-        if in_order and not _are_contiguous(folds):
-            warn_caller(
-                "The folds are stratified without shuffling: they depend on the labels and the "
-                "order of the rows, and their p-values are far too small if scores are related to "
-                "this order. Pass a splitter with shuffle=True, unless the rows are already in "
-                "random order.",
-                UserWarning,
-            )
-
-    def _warn_of_series(self, folds: Sequence[Fold]) -> None:
-        """Warn about folds of consecutive rows in which consecutive labels are similar."""
-        if self.exchange is not None or not _are_contiguous(folds):
-            return
-        held_out = np.concatenate([fold.test for fold in folds])
-        fold_of = np.repeat(np.arange(len(folds)), [fold.test.size for fold in folds])
-        in_one = fold_of[1:] == fold_of[:-1]
-
-        def n_unlike(kinds: Integers) -> int:
-            """Successive rows of a fold with different labels."""
-            return int(np.sum((kinds[1:] != kinds[:-1]) & in_one))
-
-        if _is_rare(n_unlike, self.kinds[held_out], fold_of):
-            warn_caller(
-                "The folds consist of consecutive rows, and consecutive labels are more similar "
-                "than random labels, as in a time series: p-values are too small if consecutive "
-                "scores are similar too. Pass order=, the time or position of each row, to shift "
-                "the labels along the series instead.",
-                UserWarning,
-            )
-
-    def _check_series_are_whole(self, folds: Sequence[Fold]) -> None:
-        """Raise an error if a fold holds out samples that are not consecutive in a series."""
-        if self.restrictions.order is None:
-            return
-        position, series = self._places_in_series()
-        for number, fold in enumerate(folds):
-            inside = np.lexsort((position[fold.test], series[fold.test]))
-            steps = np.diff(position[fold.test][inside])
-            if np.any((steps != 1) & (np.diff(series[fold.test][inside]) == 0)):
-                raise ValueError(
-                    f"Fold {number} holds out samples that are not consecutive in order, and may "
-                    "train on their neighbours: pass a splitter such as TimeSeriesSplit, with "
-                    "sorted rows, or one that holds out whole series."
-                )
-
-    def _places_in_series(self) -> tuple[Integers, Integers]:
-        """Place of each sample in its series, and the number of the series."""
-        n_samples = self.kinds.size
-        series = np.zeros(n_samples, dtype=np.int64)
-        if self.restrictions.strata is not None:
-            series, _ = numbered(self.restrictions.strata, "strata", "stratum", n_samples)
-        _, times = np.unique(np.asarray(self.restrictions.order), return_inverse=True)
-        in_order = np.lexsort((times, series))
-        lengths = np.bincount(series)
-        place = np.empty(n_samples, dtype=np.int64)
-        place[in_order] = np.arange(n_samples) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        return place, series
-
-    @property
-    def _few_labellings(self) -> str | None:
-        """Text of a warning if only few different labellings are possible, else None."""
-        labels: Any = self.kinds[:, None]
-        return None if self.exchange is None else few_labellings_warning(self.exchange, labels)
-
-    def _part(self, indices: Integers) -> LabelDesign:
-        """Select some rows."""
-        return LabelDesign.read(self.kinds[indices], Restrictions(**self.of_rows(indices)))
-
-    def _log_n_labellings(self) -> float:
-        """Logarithm of the number of different labellings."""
-        exchange = self.exchange or _free(self.kinds.size)
-        return exchange.log_n_arrangements(self.kinds)
-
-
-def _kinds(y: Any) -> Integers:
-    """Numbers of labels, or of rows of labels."""
+def sample_of_labels(y: Any, **design: Any) -> Sample:
+    """Numbers of labels of any kind, and the design of their sample."""
     labels = y.toarray() if sparse.issparse(y) else np.asarray(y)
     axis = 0 if labels.ndim > 1 else None
-    return np.asarray(np.unique(labels, axis=axis, return_inverse=True)[1]).ravel()
+    kinds = np.unique(labels, axis=axis, return_inverse=True)[1].reshape(-1, 1)
+    return Sample(kinds, (), [], Design.read(len(kinds), **design))
+
+
+def permuted(y: Any, exchange: AnyExchange | None, seed: np.random.SeedSequence) -> Any:
+    """Return a random permutation of the labels under the null hypothesis."""
+    rng = np.random.default_rng(seed)
+    if exchange is None:
+        return rows(y, rng.permutation(len(y) if isinstance(y, list | tuple) else y.shape[0]))
+    return rows(y, exchange.draw_rows(1, rng)[0])
+
+
+def check_permutations(sample: Sample) -> None:
+    """Raise an error if no permutation changes the labels."""
+    if _log_n_labellings(sample) > 0.0:
+        return
+    if not sample.design.restrictions:
+        raise ValueError(
+            "All labels are the same, so there is nothing to permute: pass labels of both classes."
+        )
+    raise ValueError(
+        f"{sample.design.named} leave no labelling but the observed one: each stratum or series "
+        "has only one label, or all clusters of one size have the same label. Join strata, or use "
+        "clusters of equal sizes."
+    )
+
+
+def warn_of_few_labellings(sample: Sample) -> None:
+    """Warn if only few different labellings of all samples are possible."""
+    message = _few_labellings(sample)
+    if message is not None:
+        warn_caller(message, DesignWarning)
+
+
+def check_groups(sample: Sample, groups: Any) -> None:
+    """Raise an error if labels are constant within groups; warn if they are similar.
+
+    Nothing is checked if strata, clusters or order are given.
+    """
+    if groups is None or sample.design.restrictions or np.ptp(sample.kinds) == 0:
+        return
+    codes, names = numbered(groups, "groups", "group", sample.n_items)
+    if len(names) == codes.size:
+        return
+
+    def n_unlike(kinds: Integers) -> int:
+        """Twice the number of pairs in a group with different labels, minus a constant."""
+        _, counts = np.unique(codes * kinds.size + kinds, return_counts=True)
+        return -int(np.sum(counts**2))
+
+    if n_unlike(sample.kinds) == -int(np.sum(np.bincount(codes) ** 2)):
+        raise ValueError(
+            "The labels are constant within groups, but groups only affect the splits: "
+            "permuting the labels of single samples would make p-values far too small. Pass "
+            "clusters=groups, which permutes the labels of whole groups."
+        )
+    if _is_rare(n_unlike, sample.kinds, np.zeros_like(codes)):
+        warn_caller(
+            "The labels are more similar within groups than random labels, but groups only "
+            "affect the splits: permuting labels across groups makes p-values too small if "
+            "scores of a group are similar too. Pass strata=groups, which permutes labels only "
+            "within groups, or clusters, whose samples have the same label.",
+            UserWarning,
+        )
+
+
+def check_folds(sample: Sample, folds: Sequence[Fold], combine: str) -> None:
+    """Raise an error or warn if the p-values of folds would not be valid."""
+    _check_clusters_are_whole(sample, folds, combine)
+    _check_series_are_whole(sample, folds)
+    _check_labellings(sample, folds)
+    _warn_of_unshuffled_folds(sample, folds)
+    _warn_of_series(sample, folds)
+
+
+def _check_clusters_are_whole(sample: Sample, folds: Sequence[Fold], combine: str) -> None:
+    """Raise an error if folds split clusters."""
+    codes = sample.design.clusters
+    if codes is None:
+        return
+    names = sample.design.names["clusters"]
+    check_clusters_are_whole(folds, codes, names)
+    held_out = np.concatenate([np.unique(codes[fold.test]) for fold in folds])
+    several = np.bincount(held_out) > 1
+    if combine == "fisher" and several.any():
+        raise ValueError(
+            f"combine='fisher' needs independent folds, but cluster "
+            f"{names[int(np.argmax(several))]!r} is in several folds: {_WHOLE_CLUSTERS}, or "
+            "use combine='bonferroni', which is valid for any folds."
+        )
+
+
+def samples_in_several_folds(sample: Sample, folds: Sequence[Fold]) -> str | None:
+    """Return "samples" or "clusters" if several folds hold out the same ones, else None."""
+    if not hold_out_different_samples(folds):
+        return "samples"
+    codes = sample.design.clusters
+    return None if codes is None or hold_out_different_samples(folds, codes) else "clusters"
+
+
+def _check_labellings(sample: Sample, folds: Sequence[Fold]) -> None:
+    """Raise an error if no fold has anything to permute; warn if folds have few labellings."""
+    if not sample.design.restrictions:
+        return
+    parts = [sample.of_rows(fold.test) for fold in folds]
+    logs = np.array([_log_n_labellings(part) for part in parts])
+    several = np.array([np.ptp(part.kinds) > 0 for part in parts])
+    if several.any() and np.all(logs == 0.0):
+        raise ValueError(
+            f"{sample.design.named} leave no labelling of any fold but the observed one, so there "
+            "is nothing to permute: use fewer folds, or folds of clusters of equal sizes."
+        )
+    few = [
+        number for number in np.flatnonzero(several) if _few_labellings(parts[number]) is not None
+    ]
+    if few:
+        least = round(math.exp(logs[few].min()))
+        warn_caller(
+            f"{sample.design.named} leave few different labellings in {len(few)} of {len(folds)} "
+            f"folds ({', '.join(map(str, few))}; the smallest number is {least}). The p-value of a "
+            "fold is at least 1 divided by this number: use fewer folds.",
+            UserWarning,
+        )
+
+
+def _warn_of_unshuffled_folds(sample: Sample, folds: Sequence[Fold]) -> None:
+    """Warn about folds that depend on the labels and on the order of the rows."""
+    number = np.full(sample.n_items, -1)
+    for index, fold in enumerate(folds):
+        number[fold.test] = index
+    held_out = np.flatnonzero(number >= 0)
+    # Stratified folds without shuffling assign the rows of each class in order.
+    order = held_out[np.lexsort((held_out, sample.kinds[held_out]))]
+    is_next = np.diff(sample.kinds[order]) == 0
+    in_order = np.all(np.diff(number[order])[is_next] >= 0)
+    if in_order and not _are_contiguous(folds):
+        warn_caller(
+            "The folds are stratified without shuffling: they depend on the labels and the "
+            "order of the rows, and their p-values are far too small if scores are related to "
+            "this order. Pass a splitter with shuffle=True, unless the rows are already in "
+            "random order.",
+            UserWarning,
+        )
+
+
+def _warn_of_series(sample: Sample, folds: Sequence[Fold]) -> None:
+    """Warn about folds of consecutive rows in which consecutive labels are similar."""
+    if sample.design.restrictions or not _are_contiguous(folds):
+        return
+    held_out = np.concatenate([fold.test for fold in folds])
+    fold_of = np.repeat(np.arange(len(folds)), [fold.test.size for fold in folds])
+    in_one = fold_of[1:] == fold_of[:-1]
+
+    def n_unlike(kinds: Integers) -> int:
+        """Successive rows of a fold with different labels."""
+        return int(np.sum((kinds[1:] != kinds[:-1]) & in_one))
+
+    if _is_rare(n_unlike, sample.kinds[held_out], fold_of):
+        warn_caller(
+            "The folds consist of consecutive rows, and consecutive labels are more similar "
+            "than random labels, as in a time series: p-values are too small if consecutive "
+            "scores are similar too. Pass order=, the time or position of each row, to shift "
+            "the labels along the series instead.",
+            UserWarning,
+        )
+
+
+def _check_series_are_whole(sample: Sample, folds: Sequence[Fold]) -> None:
+    """Raise an error if a fold holds out samples that are not consecutive in a series."""
+    if sample.design.positions is None:
+        return
+    position, series = _places_in_series(sample)
+    for number, fold in enumerate(folds):
+        inside = np.lexsort((position[fold.test], series[fold.test]))
+        steps = np.diff(position[fold.test][inside])
+        if np.any((steps != 1) & (np.diff(series[fold.test][inside]) == 0)):
+            raise ValueError(
+                f"Fold {number} holds out samples that are not consecutive in order, and may "
+                "train on their neighbours: pass a splitter such as TimeSeriesSplit, with "
+                "sorted rows, or one that holds out whole series."
+            )
+
+
+def _places_in_series(sample: Sample) -> tuple[Integers, Integers]:
+    """Place of each sample in its series, and the number of the series."""
+    n_samples = sample.n_items
+    series, times = sample.design.strata, sample.design.positions
+    assert times is not None
+    if series is None:
+        series = np.zeros(n_samples, dtype=np.int64)
+    in_order = np.lexsort((times, series))
+    lengths = np.bincount(series)
+    place = np.empty(n_samples, dtype=np.int64)
+    place[in_order] = np.arange(n_samples) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return place, series
+
+
+def _few_labellings(sample: Sample) -> str | None:
+    """Text of a warning if only few different labellings are possible, else None."""
+    exchange = exchange_of(sample)
+    return None if exchange is None else few_labellings_warning(exchange, sample.kinds[:, None])
+
+
+def _log_n_labellings(sample: Sample) -> float:
+    """Logarithm of the number of different labellings."""
+    exchange = exchange_of(sample) or _free(sample.n_items)
+    return exchange.log_n_arrangements(sample.kinds)
 
 
 def _free(n_samples: int) -> Exchange:
@@ -387,13 +348,12 @@ def splits_by_groups(cv: Any) -> bool:
     return bool(get_routing_for_object(cv).consumes("split", ["groups"]))
 
 
-def groups_of_clusters(
-    clusters: Iterable[Hashable] | None, n_samples: int
-) -> NDArray[np.int64] | None:
+def groups_of_clusters(design: Design) -> Integers | None:
     """Clusters as groups of a splitter: numbers in the order of their values, if they have one."""
-    if clusters is None:
+    codes = design.clusters
+    if codes is None:
         return None
-    codes, names = numbered(clusters, "clusters", "cluster", n_samples)
+    names = design.names["clusters"]
     try:
         in_order = sorted(range(len(names)), key=names.__getitem__)
     except TypeError:
@@ -401,9 +361,7 @@ def groups_of_clusters(
     return np.asarray(np.argsort(in_order)[codes], dtype=np.int64)
 
 
-def groups_for(
-    cv: Any, groups: Any, clusters: Iterable[Hashable] | None, params: Any, n_samples: int
-) -> Any:
+def groups_for(cv: Any, groups: Any, design: Design, params: Any) -> Any:
     """Groups for the splitter: those that were given, or the clusters if it splits by groups."""
     if get_config()["enable_metadata_routing"] and "groups" in (params or {}):
         if groups is not None:
@@ -412,7 +370,7 @@ def groups_for(
             )
         return params["groups"]
     if groups is None and (is_default(cv) or splits_by_groups(cv)):
-        return groups_of_clusters(clusters, n_samples)
+        return groups_of_clusters(design)
     return groups
 
 

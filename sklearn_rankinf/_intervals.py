@@ -223,7 +223,7 @@ def _intervals_of_classes(
     estimates = []
     for number, (name, ranking) in enumerate(zip(sample.names, sample.rankings, strict=True)):
         check_both_classes(ranking, f"the class {name!r}")
-        estimates.append(Estimate.of_sample(metric, sample.of_class(number)))
+        estimates.append(Estimate.of_sample(metric, sample.single(number)))
     seeds = as_seed_sequence(random_state)
     results = Parallel(n_jobs=n_jobs)(
         delayed(interval_of)(estimate, confidence_level, method, seeds) for estimate in estimates

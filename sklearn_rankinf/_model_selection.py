@@ -24,17 +24,22 @@ from sklearn_rankinf._comparison import ConfidenceInterval
 from sklearn_rankinf._estimates import Estimate
 from sklearn_rankinf._fold_means import FoldMean
 from sklearn_rankinf._folds import (
-    FEW_LABELLINGS,
-    LabelDesign,
+    check_folds,
+    check_groups,
     check_makes_splits,
     check_nothing_to_fit,
+    check_permutations,
     fit_folds,
     groups_for,
     groups_of_clusters,
     hold_out_different_samples,
     is_default,
+    permuted,
+    sample_of_labels,
+    samples_in_several_folds,
     splits_by_groups,
     splitter,
+    warn_of_few_labellings,
     with_groups,
 )
 from sklearn_rankinf._formatting import as_frame, format_pvalue, format_value, state_pvalue
@@ -48,9 +53,9 @@ from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._metrics import AveragePrecision, as_metric, in_sentence
 from sklearn_rankinf._queries import MeanNullDistribution
 from sklearn_rankinf._ranking import (
+    Design,
     Fold,
     PosLabel,
-    Ranking,
     Sample,
     as_seed_sequence,
     check_confidence_level,
@@ -63,10 +68,11 @@ from sklearn_rankinf._ranking import (
     folds_of,
     warn_caller,
 )
-from sklearn_rankinf._restricted import RESTRICTED, Restrictions
+from sklearn_rankinf._restricted import RESTRICTED, exchange_of
 from sklearn_rankinf._results import as_log10, permutation_interval, pvalue_fields
+from sklearn_rankinf._sampling.exchange import AnyExchange
 from sklearn_rankinf._scorers import make_significance_scorer
-from sklearn_rankinf._significance import metric_test
+from sklearn_rankinf._significance import significance_of
 from sklearn_rankinf._statistics.additive import Metric, Statistic
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
@@ -102,7 +108,6 @@ _RULES = {
     "cauchy": "the Cauchy combination",
     "fisher": "Fisher's method",
 }
-_LABELS_AND_SCORES = ("y_true", "y_score", "pos_label")
 # Log p-value below which cot(pi p) equals 1 / (pi p) in floating point and may overflow.
 _SMALL = -600.0
 # Relative difference up to which two scores count as equal.
@@ -564,35 +569,40 @@ def cross_val_significance(
     # All arguments are checked before anything is fitted.
     scorer = make_significance_scorer(metric, output="statistic", k=k, **tested, **response)
     X, y, groups = indexable(X, y, groups)
-    design = LabelDesign.read(y, Restrictions(strata, clusters, order, block_length))
-    _check_restrictions(design, combine, method)
+    sample = sample_of_labels(
+        y, strata=strata, clusters=clusters, order=order, block_length=block_length
+    )
+    exchange = exchange_of(sample)
+    _check_restrictions(sample.design, combine, method)
     fitting = {"groups": groups, "cv": cv, "params": params}
     running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     if isinstance(estimator, Mapping):
         check_nothing_to_fit({**fitting, "refit_permutations": refit_permutations})
         fitted = estimator
     else:
-        design.check_groups(groups)
+        check_groups(sample, groups)
         if refit_permutations is not None:
             check_makes_splits(cv, "Refits")
-            design.check_permutations()
-            design.warn_of_few_labellings()
+            check_permutations(sample)
+            warn_of_few_labellings(sample)
         if is_default(cv):
-            _check_is_no_series(design, cv)
-        groups = groups_for(cv, groups, design.restrictions.clusters, params, design.kinds.size)
+            _check_is_no_series(sample.design, cv)
+        groups = groups_for(cv, groups, sample.design, params)
         cv = splitter(cv, y, groups, [estimator])
         fitting = {"cv": cv, **with_groups(groups, params)}
         fitted = fit_folds(estimator, X, y, **fitting, **running)
     folds = folds_of(fitted, X, y, "the dict")
     _check_independence(folds, combine)
-    design.check_folds(folds, combine)
+    check_folds(sample, folds, combine)
     held_out = Parallel(n_jobs=n_jobs)(
-        delayed(_rank)(fold.estimator, *fold.held_out(X, y), design.of_rows(fold.test), **response)
+        delayed(_rank)(
+            fold.estimator, *fold.held_out(X, y), sample.design.of_rows(fold.test), **response
+        )
         for fold in folds
     )
     tests = _test(held_out, as_metric(metric, k), tested, n_jobs)
     null = _distribution_of_mean(tests, n_jobs, **tested) if combine == "convolution" else None
-    shared = design.samples_in_several_folds(folds)
+    shared = samples_in_several_folds(sample, folds)
     result = replace(
         _combine(tests, combine, null),
         _interval=_IntervalOfMean.read(as_metric(metric, k), held_out, shared),
@@ -600,7 +610,7 @@ def cross_val_significance(
     if refit_permutations is None:
         return result
     mean = partial(_mean_over_folds, estimator=estimator, X=X, scoring=scorer, **fitting)
-    found = _among_permutations(mean, design, refit_permutations, seed, **running)
+    found = _among_permutations(mean, y, exchange, refit_permutations, seed, **running)
     return replace(
         result,
         refit_statistic=found.statistic,
@@ -621,9 +631,9 @@ def _check_options(combine: Any, method: Any) -> None:
         )
 
 
-def _check_restrictions(design: LabelDesign, combine: str, method: str) -> None:
+def _check_restrictions(design: Design, combine: str, method: str) -> None:
     """Raise an error if `combine` needs labels that are all exchangeable."""
-    if design.exchange is None:
+    if not design.restrictions:
         return
     check_no_closed_form(method, RESTRICTED)
     if combine == "convolution":
@@ -633,8 +643,8 @@ def _check_restrictions(design: LabelDesign, combine: str, method: str) -> None:
         )
 
 
-def _check_is_no_series(design: LabelDesign, cv: Any) -> None:
-    if design.restrictions.order is not None:
+def _check_is_no_series(design: Design, cv: Any) -> None:
+    if design.positions is not None:
         raise ValueError(
             f"cv={cv!r} shuffles, but with order the folds must be in order: pass a splitter such "
             "as TimeSeriesSplit, with sorted rows, or one that holds out whole series."
@@ -686,22 +696,6 @@ def _check_independence(folds: Sequence[Fold], combine: str) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _HeldOut:
-    """The held-out samples of a fold: their ranking, and the arguments of its test."""
-
-    ranking: Ranking
-    sample: dict[str, Any]
-
-    @property
-    def is_of_one_class(self) -> bool:
-        return self.ranking.n_positives in (0, self.ranking.n_samples)
-
-    def estimate(self, metric: Metric) -> Estimate:
-        """Estimate the metric and its influence variance."""
-        return Estimate.of_sample(metric, Sample.read(**{"y_score": None, **self.sample}))
-
-
-@dataclass(frozen=True, eq=False)
 class _IntervalOfMean:
     """The interval of the mean of a metric over folds, or the reason why there is none."""
 
@@ -712,12 +706,14 @@ class _IntervalOfMean:
 
     @classmethod
     def read(
-        cls, metric: Metric, held_out: Sequence[_HeldOut], shared: str | None
+        cls, metric: Metric, held_out: Sequence[Sample], shared: str | None
     ) -> _IntervalOfMean:
         """Estimate the metric of each fold, and keep none of its samples."""
-        has_order = any("order" in fold.sample for fold in held_out)
+        has_order = any(fold.design.positions is not None for fold in held_out)
         has_interval = isinstance(metric, Statistic) and not has_order and shared is None
-        estimates = tuple(fold.estimate(metric) for fold in held_out) if has_interval else ()
+        estimates = (
+            tuple(Estimate.of_sample(metric, fold) for fold in held_out) if has_interval else ()
+        )
         return cls(metric, estimates, has_order, shared)
 
     def __call__(self, confidence_level: float) -> tuple[float, float]:
@@ -754,32 +750,23 @@ def _rank(
     estimator: Any,
     X: Any,
     y: Any,
-    restrictions: dict[str, Integers],
+    design: Design,
     pos_label: PosLabel,
     response_method: str | Sequence[str],
-) -> _HeldOut:
+) -> Sample:
+    """Held-out samples of a fold, with their scores."""
     scores = estimator_scores(estimator, X, pos_label, response_method)
-    ranking = Ranking.from_scores(y, scores, pos_label=pos_label)
-    if not restrictions:
-        return _HeldOut(ranking, {"y_true": ranking})
-    sample = {"y_true": y, "y_score": scores, "pos_label": pos_label, **restrictions}
-    return _HeldOut(ranking, sample)
+    return replace(Sample.read(y, scores, pos_label=pos_label), design=design)
 
 
 def _test(
-    held_out: Sequence[_HeldOut],
+    held_out: Sequence[Sample],
     metric: Metric,
     options: Mapping[str, Any],
     n_jobs: int | None,
 ) -> list[Any]:
     """Test every fold, with a single warning for all folds that have only one class."""
-    of_one_class = [number for number, fold in enumerate(held_out) if fold.is_of_one_class]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        trivial = {
-            number: metric_test(held_out[number].ranking, metric=metric, **options)
-            for number in of_one_class
-        }
+    of_one_class = [number for number, fold in enumerate(held_out) if not fold.has_both]
     if of_one_class:
         warn_caller(
             f"{len(of_one_class)} of {len(held_out)} folds have only one class "
@@ -787,20 +774,13 @@ def _test(
             "folds, which spread the positives evenly.",
             UndefinedMetricWarning,
         )
-    others = Parallel(n_jobs=n_jobs)(
-        delayed(_test_fold)(metric, fold.sample, options)
-        for number, fold in enumerate(held_out)
-        if number not in trivial
+    # A fold of one class has one value, whatever restricts the permutation of its labels.
+    free = [
+        fold if fold.has_both else replace(fold, design=Design(fold.n_items)) for fold in held_out
+    ]
+    return Parallel(n_jobs=n_jobs)(  # type: ignore[no-any-return]
+        delayed(significance_of)(metric, fold, n_jobs=None, **options) for fold in free
     )
-    found = iter(others)
-    return [trivial[n] if n in trivial else next(found) for n in range(len(held_out))]
-
-
-def _test_fold(metric: Metric, sample: dict[str, Any], options: Mapping[str, Any]) -> Any:
-    with warnings.catch_warnings():
-        # A single warning about few labellings was given for all folds.
-        warnings.filterwarnings("ignore", FEW_LABELLINGS, UserWarning)
-        return metric_test(**sample, metric=metric, **options)
 
 
 # Combinations.
@@ -1192,20 +1172,23 @@ def search_permutation_test(
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     X, y, groups = indexable(X, y, groups)
     search = _prepared(search)
-    design = LabelDesign.read(y, Restrictions(strata, clusters, order, block_length))
-    design.check_groups(groups)
-    design.check_permutations()
+    sample = sample_of_labels(
+        y, strata=strata, clusters=clusters, order=order, block_length=block_length
+    )
+    exchange = exchange_of(sample)
+    check_groups(sample, groups)
+    check_permutations(sample)
     params = dict(params or {})
     if groups is None and "groups" not in params and splits_by_groups(search.cv):
-        groups = groups_of_clusters(design.restrictions.clusters, design.kinds.size)
+        groups = groups_of_clusters(sample.design)
     if groups is not None:
         params["groups"] = groups
     if n_jobs is not None and "n_jobs" in search.get_params(deep=False):
         search.set_params(n_jobs=1)
-    design.warn_of_few_labellings()
+    warn_of_few_labellings(sample)
     best_score = partial(_best_score, search=search, X=X, params=params)
     return _among_permutations(
-        best_score, design, n_permutations, random_state, n_jobs=n_jobs, verbose=verbose
+        best_score, y, exchange, n_permutations, random_state, n_jobs=n_jobs, verbose=verbose
     )
 
 
@@ -1255,16 +1238,17 @@ def _score_of_winner(search: Any) -> float:
 
 def _among_permutations(
     statistic: Callable[[Any, bool], float],
-    design: LabelDesign,
+    y: Any,
+    exchange: AnyExchange | None,
     n_permutations: int,
     random_state: Any,
     n_jobs: int | None,
     verbose: int,
 ) -> SearchPermutationTestResult:
     """Compare the statistic of the observed labels with those of permuted labels."""
-    observed = statistic(design.y, False)
+    observed = statistic(y, False)
     found = Parallel(n_jobs=n_jobs, verbose=verbose)(
-        delayed(_of_permuted)(statistic, design, seed)
+        delayed(_of_permuted)(statistic, y, exchange, seed)
         for seed in as_seed_sequence(random_state).spawn(n_permutations)
     )
     permuted = np.array(found)
@@ -1278,9 +1262,12 @@ def _among_permutations(
 
 
 def _of_permuted(
-    statistic: Callable[[Any, bool], float], design: LabelDesign, seed: np.random.SeedSequence
+    statistic: Callable[[Any, bool], float],
+    y: Any,
+    exchange: AnyExchange | None,
+    seed: np.random.SeedSequence,
 ) -> float:
-    return statistic(design.permuted(seed), True)
+    return statistic(permuted(y, exchange, seed), True)
 
 
 # The choice among candidates.

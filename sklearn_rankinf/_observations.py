@@ -23,6 +23,7 @@ from sklearn_rankinf._rank_distributions import misses_of, rounding_of
 from sklearn_rankinf._ranking import Ranking, Sample, check_no_closed_form, warn_caller
 from sklearn_rankinf._restricted import (
     RESTRICTED,
+    DesignWarning,
     distribution_of_arrangements,
     exchange_of,
     few_labellings_warning,
@@ -46,7 +47,7 @@ def observe(
     **options: Any,
 ) -> Observed:
     """Value and null distribution of a metric of one class, or of its average over classes."""
-    exchange = exchange_of(sample.design, sample.labels)
+    exchange = exchange_of(sample)
     if sample.is_graded:
         return _observe_grades(metric, sample, exchange, method=method, **options)
     if average is not None or sample.design.weights is not None:
@@ -154,7 +155,7 @@ def check_takes_weights(metric: Any, what: str = "sample_weight") -> None:
 
 def warn_of_design(sample: Sample, average: str | None, weights_follow: str) -> None:
     """Warn about weights, and about the first class or table with few different labellings."""
-    exchange = exchange_of(sample.design, sample.labels)
+    exchange = exchange_of(sample)
     weights = sample.design.weights
     messages = [] if weights is None else [weights_warning(sample, weights_follow, exchange)]
     if exchange is not None:
@@ -165,7 +166,7 @@ def warn_of_design(sample: Sample, average: str | None, weights_follow: str) -> 
         found = (few_labellings_warning(exchange, part, moving) for part in parts)
         messages.append(next(filter(None, found), None))
     for message in filter(None, messages):
-        warn_caller(message, UserWarning)
+        warn_caller(message, DesignWarning)
 
 
 def masses(sample: Sample) -> Any:

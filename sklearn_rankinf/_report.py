@@ -728,7 +728,7 @@ class _Study:
                 clusters=problem.clusters,
                 **self.drawing,
             )
-        warned = [str(one.message) for one in caught if one.category is UserWarning]
+        warned = [str(one.message) for one in caught if issubclass(one.category, UserWarning)]
         return result, warned[0] if warned else None
 
     def _interval(self, index: int) -> MetricIntervalResult | None:

@@ -13,8 +13,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._frozen_distributions import PermutationDistribution, permutation_distribution
 from sklearn_rankinf._ranking import (
-    Design,
     Ranking,
+    Sample,
     as_scores,
     block_of_each,
     check_integer,
@@ -29,9 +29,13 @@ RESTRICTED = "permutation within strata, of whole clusters or along a series"
 _FEW_LABELLINGS, _FEW_SHIFTS = 1000, 100
 
 
-def exchange_of(design: Design, labels: NDArray[Any]) -> AnyExchange | None:
-    """Which labels, one row for each item, can be exchanged; None if all of them can."""
-    found = design.exchangeable(labels)
+class DesignWarning(UserWarning):
+    """A warning about few labellings, or about weights that depend on labels or scores."""
+
+
+def exchange_of(sample: Sample) -> AnyExchange | None:
+    """Which labels can be exchanged; None if all of them can."""
+    found = sample.design.exchangeable(sample.labels)
     if found is None:
         return None
     strata, units, positions, unit_name = found

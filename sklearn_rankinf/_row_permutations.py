@@ -41,7 +41,7 @@ def observe_rows(
     check_no_closed_form(method, what)
     weights = sample.design.weights
     _check_no_cut(statistic, weights, average)
-    classes = [sample.of_class(number) for number in range(sample.n_classes)]
+    classes = [sample.single(number) for number in range(sample.n_classes)]
     permuted = PermutedRows(
         [_ranked(part) for part in ([sample] if average == "micro" else classes)],
         "weighted" if average == "weighted" else "macro",

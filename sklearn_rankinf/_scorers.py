@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import make_scorer
 
-from sklearn_rankinf._folds import FEW_LABELLINGS
 from sklearn_rankinf._frozen_distributions import NullDistribution, pvalue_log_and_error, tolerating
 from sklearn_rankinf._guard import default_errors, scorer_factory
 from sklearn_rankinf._metrics import as_metric, check_scalar_k, registered
@@ -31,6 +30,7 @@ from sklearn_rankinf._ranking import (
     check_pos_label,
     check_weights_follow,
 )
+from sklearn_rankinf._restricted import DesignWarning
 from sklearn_rankinf._results import adjusted, as_log10, standardized
 from sklearn_rankinf._significance import metric_test
 from sklearn_rankinf._statistics.additive import Metric, Statistic
@@ -67,7 +67,6 @@ _OUTPUTS = ("neg_log10_pvalue", "pvalue", "zscore", "adjusted", "statistic", "al
 # Number of samples up to which all digits of a p-value cost little.
 _SHORT = 64
 # Only one scorer of a dict repeats the warnings of tests about weights and few labellings.
-_SAID_ONCE = (FEW_LABELLINGS, "sample_weight ")
 _OF_SAMPLES = frozenset({"sample_weight", "strata", "clusters", "order"})
 _RESPONSE_METHODS = ("decision_function", "predict_proba", "predict")
 
@@ -422,8 +421,8 @@ def _score_by_test(
         options = {**options, "n_permutations": 1}  # the statistic does not depend on them
     silent = not warns and not _OF_SAMPLES.isdisjoint(options)
     with warnings.catch_warnings() if silent else nullcontext():
-        for said_once in _SAID_ONCE if silent else ():
-            warnings.filterwarnings("ignore", said_once, UserWarning)
+        if silent:
+            warnings.simplefilter("ignore", DesignWarning)
         result = metric_test(y_true, y_score, metric=metric, **options)
     if output == "neg_log10_pvalue":
         return abs(float(result.log10_pvalue)), result.method

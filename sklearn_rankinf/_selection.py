@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._folds import FEW_LABELLINGS, LabelDesign
+from sklearn_rankinf._folds import check_permutations, warn_of_few_labellings
 from sklearn_rankinf._formatting import as_frame, as_html, format_value, state_pvalue
 from sklearn_rankinf._frozen_distributions import (
     NullDistribution,
@@ -19,22 +18,27 @@ from sklearn_rankinf._frozen_distributions import (
     pvalue_log_and_error,
 )
 from sklearn_rankinf._guard import result_function
-from sklearn_rankinf._metrics import as_metric, check_scalar_k, in_sentence, warn_of_one_class
+from sklearn_rankinf._metrics import (
+    as_metric,
+    check_scalar_k,
+    in_sentence,
+    value_of,
+    warn_of_one_class,
+)
 from sklearn_rankinf._null_distributions import frozen_null_distribution
 from sklearn_rankinf._ranking import (
     PosLabel,
+    Sample,
     as_seed_sequence,
-    block_of_each,
     check_integer,
     check_n_jobs,
     check_verbose,
-    read_rankers,
 )
-from sklearn_rankinf._restricted import Restrictions
+from sklearn_rankinf._restricted import exchange_of
 from sklearn_rankinf._results import permutation_interval
 from sklearn_rankinf._sampling.exchange import AnyExchange
 from sklearn_rankinf._sampling.joint import JointSampler
-from sklearn_rankinf._significance import metric_test
+from sklearn_rankinf._significance import significance_of
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
@@ -359,35 +363,36 @@ def best_candidate_test(
     n_permutations = check_integer(n_permutations, "n_permutations", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     seeds = as_seed_sequence(random_state)
-    names, positive, candidates = _read_candidates(y_true, y_scores, pos_label)
+    sample = Sample.read(
+        y_true,
+        y_scores,
+        pos_label=pos_label,
+        columns="rankers",
+        strata=strata,
+        clusters=clusters,
+        order=order,
+        block_length=block_length,
+    )
     parallel = Parallel(n_jobs=n_jobs, verbose=verbose)
-    options: dict[str, Any] = {}
-    exchange = None
-    design = LabelDesign.read(positive, Restrictions(strata, clusters, order, block_length))
-    if design.exchange is None or not 0 < positive.sum() < positive.size:
-        observed = _observe(candidates, positive, chosen, options, parallel)
+    exchange = exchange_of(sample)
+    if exchange is None or not sample.has_both:
+        observed = _observe(sample, chosen, parallel)
     else:
-        exchange = design.exchange
-        design.check_permutations()
-        design.warn_of_few_labellings()
+        check_permutations(sample)
+        warn_of_few_labellings(sample)
         own, seeds = seeds.spawn(2)
-        options |= design.of_rows(np.arange(positive.size))
-        options |= {
-            "method": "permutation",
-            "n_permutations": n_permutations,
-            "random_state": int(own.generate_state(1)[0]),
-        }
-        observed = _observe_by_permutation(candidates, positive, chosen, options, parallel)
+        options = {"method": "permutation", "n_permutations": n_permutations, "n_jobs": None}
+        options["random_state"] = int(own.generate_state(1)[0])
+        observed = _observe_by_permutation(sample, chosen, options, parallel)
     ranked_by = observed.zscore if standardize else observed.statistic
-    n_positives = int(positive.sum())
-    if n_positives in (0, positive.size):
+    if not sample.has_both:
         warn_of_one_class(
-            positive, "no candidate can be better than chance, and all p-values are 1"
+            sample.positive, "no candidate can be better than chance, and all p-values are 1"
         )
-        counts = np.full(len(names), n_permutations)
+        counts = np.full(len(sample.names), n_permutations)
     else:
-        sampler = _joint_sampler(candidates, positive, exchange, observed, standardize)
-        thresholds = _thresholds(candidates, n_positives, observed, standardize)
+        sampler = _joint_sampler(sample, exchange, observed, standardize)
+        thresholds = _thresholds(sample, observed, standardize)
         counts = _exceedances(sampler, thresholds, n_permutations, seeds, parallel)
     pvalue = (counts + 1.0) / (n_permutations + 1.0)
     return BestCandidateTestResult(
@@ -398,23 +403,15 @@ def best_candidate_test(
         pvalue_unadjusted=observed.pvalue,
         pvalue_unadjusted_is_bound=observed.is_bound,
         best_index=int(np.argmax(ranked_by)),
-        names=names,
+        names=sample.names,
         n_permutations=n_permutations,
-        n_samples=positive.size,
-        n_positives=n_positives,
+        n_samples=sample.n_items,
+        n_positives=sample.n_positives,
         pvalue_standard_error=np.sqrt(pvalue * (1.0 - pvalue) / n_permutations),
     )
 
 
 # Statistics and null distributions.
-
-
-@dataclass(frozen=True, eq=False)
-class _Candidate:
-    """Sizes of the blocks of equal scores, best score first, and the block of each sample."""
-
-    tie_sizes: Integers
-    places: Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -430,41 +427,32 @@ class _Observed:
     is_bound: NDArray[np.bool_]
 
 
-def _ranked(scores: NDArray[Any]) -> _Candidate:
-    places, tie_sizes = block_of_each(scores)
-    return _Candidate(tie_sizes, places)
-
-
-def _observe(
-    candidates: list[_Candidate],
-    positive: NDArray[np.bool_],
-    metric: Metric,
-    options: dict[str, Any],
-    parallel: Any,
-) -> _Observed:
+def _observe(sample: Sample, metric: Metric, parallel: Any) -> _Observed:
     """Statistics, exact moments and exact p-values, one null distribution per set of ties."""
-    size = positive.size, int(positive.sum())
     members: dict[bytes, list[int]] = {}
-    for index, candidate in enumerate(candidates):
-        members.setdefault(candidate.tie_sizes.tobytes(), []).append(index)
+    for index, ranking in enumerate(sample.rankings):
+        members.setdefault(ranking.tie_sizes.tobytes(), []).append(index)
     nulls = {
         key: frozen_null_distribution(
-            metric, *size, tie_sizes=candidates[first].tie_sizes, **options
+            metric,
+            sample.n_items,
+            sample.n_positives,
+            tie_sizes=sample.rankings[first].tie_sizes,
         )
         for key, (first, *_) in members.items()
     }
-    null = [nulls[candidate.tie_sizes.tobytes()] for candidate in candidates]
+    null = [nulls[ranking.tie_sizes.tobytes()] for ranking in sample.rankings]
     mean, std = np.array([[own.mean(), own.std()] for own in null]).T
     # A statistic that cannot vary is set to its only value, without rounding errors.
     varies = std > 0.0
     statistic = np.array(
         [
-            _value(own.statistic, candidate, positive) if own_varies else own.mean()
-            for own, candidate, own_varies in zip(null, candidates, varies, strict=True)
+            float(value_of(own.statistic, ranking)) if own_varies else own.mean()
+            for own, ranking, own_varies in zip(null, sample.rankings, varies, strict=True)
         ]
     )
     zscore = (statistic - mean) / np.where(varies, std, 1.0)
-    pvalue, is_bound = np.empty(len(candidates)), np.empty(len(candidates), dtype=bool)
+    pvalue, is_bound = np.empty(std.size), np.empty(std.size, dtype=bool)
     found = parallel(
         delayed(_pvalues)(nulls[key], statistic[indices]) for key, indices in members.items()
     )
@@ -474,15 +462,14 @@ def _observe(
 
 
 def _observe_by_permutation(
-    candidates: list[_Candidate],
-    positive: NDArray[np.bool_],
-    metric: Metric,
-    options: dict[str, Any],
-    parallel: Any,
+    sample: Sample, metric: Metric, options: dict[str, Any], parallel: Any
 ) -> _Observed:
     """Statistics with moments and p-values by permutation, with the same labellings for all."""
     metrics, *numbers = zip(
-        *parallel(delayed(_test_alone)(metric, own, positive, options) for own in candidates),
+        *parallel(
+            delayed(_test_alone)(metric, sample.single(number), options)
+            for number in range(len(sample.scores))
+        ),
         strict=True,
     )
     statistic, mean, std, zscore, pvalue, is_bound = map(np.array, numbers)
@@ -490,24 +477,13 @@ def _observe_by_permutation(
 
 
 def _test_alone(
-    metric: Metric,
-    candidate: _Candidate,
-    positive: NDArray[np.bool_],
-    options: dict[str, Any],
+    metric: Metric, sample: Sample, options: dict[str, Any]
 ) -> tuple[Any, float, float, float, float, float, bool]:
-    with warnings.catch_warnings():
-        # A single warning about few labellings was given for all candidates.
-        warnings.filterwarnings("ignore", FEW_LABELLINGS, UserWarning)
-        result = metric_test(positive, -candidate.places, metric=metric, **options)
+    result = significance_of(metric, sample, **options)
     null = result.null_distribution
     moments = null.mean(), null.std()
     tested = result.zscore, result.pvalue, result.pvalue_is_bound
     return (null.statistic, result.statistic, *moments, *tested)
-
-
-def _value(statistic: Any, candidate: _Candidate, positive: NDArray[np.bool_]) -> float:
-    hits = np.bincount(candidate.places[positive], minlength=candidate.tie_sizes.size)
-    return float(statistic.evaluate(candidate.tie_sizes, hits))
 
 
 def _pvalues(null: NullDistribution, statistic: Floats) -> tuple[Floats, NDArray[np.bool_]]:
@@ -525,26 +501,20 @@ def _scaling(observed: _Observed, standardize: bool) -> tuple[Floats, Floats]:
 
 
 def _joint_sampler(
-    candidates: list[_Candidate],
-    positive: NDArray[np.bool_],
-    exchange: AnyExchange | None,
-    observed: _Observed,
-    standardize: bool,
+    sample: Sample, exchange: AnyExchange | None, observed: _Observed, standardize: bool
 ) -> JointSampler:
-    places = np.stack([candidate.places for candidate in candidates])
-    tie_sizes = [candidate.tie_sizes for candidate in candidates]
+    places = np.stack([sample.places(number) for number in range(len(sample.scores))])
+    tie_sizes = [ranking.tie_sizes for ranking in sample.rankings]
     scaling = _scaling(observed, standardize)
-    return JointSampler(observed.metric, positive, places, tie_sizes, *scaling, exchange)
+    return JointSampler(observed.metric, sample.positive, places, tie_sizes, *scaling, exchange)
 
 
-def _thresholds(
-    candidates: list[_Candidate], n_positives: int, observed: _Observed, standardize: bool
-) -> Floats:
+def _thresholds(sample: Sample, observed: _Observed, standardize: bool) -> Floats:
     """Smallest maxima that count as reaching the values of the candidates."""
     own = observed.zscore if standardize else observed.statistic
     centers, scales = _scaling(observed, standardize)
     # The rounding error is relative to the terms of the difference.
-    offset = abs(observed.metric.offset(candidates[0].places.size, n_positives))
+    offset = abs(observed.metric.offset(sample.n_items, sample.n_positives))
     terms = np.abs(own) + np.max((np.abs(centers) + offset) / scales)
     return np.asarray(own - _SAME * terms - np.finfo(float).tiny)
 
@@ -569,14 +539,3 @@ def _count_chunk(
     sampler: JointSampler, thresholds: Floats, size: int, seed: np.random.SeedSequence
 ) -> Integers:
     return sampler.count_at_least(thresholds, size, np.random.default_rng(seed))
-
-
-# Candidates.
-
-
-def _read_candidates(
-    y_true: Any, y_scores: Any, pos_label: PosLabel
-) -> tuple[list[Any], NDArray[np.bool_], list[_Candidate]]:
-    """Read the names, positives and rankings of the candidates."""
-    names, positive, columns = read_rankers(y_true, y_scores, pos_label)
-    return names, positive, [_ranked(scores) for scores in columns]

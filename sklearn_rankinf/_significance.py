@@ -336,7 +336,7 @@ def _test(
             "call once per class."
         )
     if by_class:
-        classes = [sample.of_class(number) for number in range(sample.n_classes)]
+        classes = [sample.single(number) for number in range(sample.n_classes)]
         results = [significance_of(metric, own, **options) for own in classes]
         _warn_of_undefined(results[0].metric, sample, average)
         return results_as_one(results, (len(results),), classes=sample.names)

@@ -33,9 +33,9 @@ from sklearn_rankinf import (
     roc_auc_test,
     search_permutation_test,
 )
-from sklearn_rankinf._folds import LabelDesign
+from sklearn_rankinf._folds import _warn_of_series, check_groups, permuted, sample_of_labels
 from sklearn_rankinf._ranking import Fold
-from sklearn_rankinf._restricted import Restrictions
+from sklearn_rankinf._restricted import exchange_of
 
 LOGISTIC, NEIGHBOURS = LogisticRegression(), KNeighborsClassifier(7)
 GRID = {"n_neighbors": [3, 9]}
@@ -324,10 +324,10 @@ def test_share_of_false_alarms_about_groups():
     rng = np.random.default_rng(0)
     groups, n_alarms = np.repeat(np.arange(25), 4), 0
     for _ in range(400):
-        design = LabelDesign.read(rng.permutation(np.arange(100) < 20), Restrictions())
+        sample = sample_of_labels(rng.permutation(np.arange(100) < 20))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            design.check_groups(groups)
+            check_groups(sample, groups)
         n_alarms += len(caught)
     # One in a hundred; more than 12 of 400 once in 2000 seeds.
     assert n_alarms <= 12
@@ -726,8 +726,8 @@ def test_labels_of_a_series_are_warned_of(cv):
         warnings.simplefilter("always")
         for seed in range(100):
             shuffled = np.random.default_rng(seed).permutation(y)
-            design = LabelDesign.read(shuffled, Restrictions())
-            design._warn_of_series([Fold(None, *split) for split in cv.split(X)])
+            folds = [Fold(None, *split) for split in cv.split(X)]
+            _warn_of_series(sample_of_labels(shuffled), folds)
     # One in a hundred; more than 5 once in 2000 seeds.
     assert len(caught) <= 5
 
@@ -776,9 +776,9 @@ def test_refits_shift_the_labels(series):
     X, y = series
     order = np.random.default_rng(0).permutation(600)
     rank = np.argsort(order)
-    design = LabelDesign.read(y, Restrictions(order=iter(order)))
+    exchange = exchange_of(sample_of_labels(y, order=iter(order)))
     for seed in np.random.SeedSequence(0).spawn(20):
-        drawn = design.permuted(seed)[rank]
+        drawn = permuted(y, exchange, seed)[rank]
         assert any(np.array_equal(drawn, np.roll(y[rank], shift)) for shift in range(600))
     result = search_permutation_test(
         GridSearchCV(NEIGHBOURS, GRID, cv=KFold(2)),
@@ -862,13 +862,14 @@ def test_permuted_labels(restriction):
     cluster = np.array([0, 0, 1, 1, 2, 2, 3, 4, 5, 6])
     stratum = np.array(list("aabbaaabab"))
     y = np.array([1, 1, 0, 0, 0, 0, 1, 0, 0, 1])
-    restrictions = Restrictions(
-        None if restriction == "clusters" else stratum,
-        None if restriction == "strata" else cluster,
+    sample = sample_of_labels(
+        y,
+        strata=None if restriction == "clusters" else stratum,
+        clusters=None if restriction == "strata" else cluster,
     )
-    design = LabelDesign.read(y, restrictions)
+    exchange = exchange_of(sample)
     seeds = np.random.SeedSequence(0).spawn(4000)
-    found = [tuple(design.permuted(seed).tolist()) for seed in seeds]
+    found = [tuple(permuted(y, exchange, seed).tolist()) for seed in seeds]
 
     def is_allowed(labels):
         labels = np.array(labels)
@@ -909,10 +910,10 @@ def test_refits_with_clusters_against_a_plain_loop(patients):
         refit_permutations=20,
         random_state=7,
     )
-    design = LabelDesign.read(y, Restrictions(clusters=patient))
+    exchange = exchange_of(sample_of_labels(y, clusters=patient))
     expected = []
     for seed in np.random.SeedSequence(7).spawn(20):
-        labels = design.permuted(seed)
+        labels = permuted(y, exchange, seed)
         folds = []
         for train, held_out in cv.split(X, labels, patient):
             fitted = clone(NEIGHBOURS).fit(X[train], labels[train])
@@ -936,9 +937,9 @@ def test_searches_with_clusters_against_a_plain_loop(patients):
     result = search_permutation_test(
         search, X, y, groups=patient, clusters=patient, n_permutations=5, random_state=7
     )
-    design = LabelDesign.read(y, Restrictions(clusters=patient))
+    exchange = exchange_of(sample_of_labels(y, clusters=patient))
     expected = [
-        clone(search).fit(X, design.permuted(seed), groups=patient).best_score_
+        clone(search).fit(X, permuted(y, exchange, seed), groups=patient).best_score_
         for seed in np.random.SeedSequence(7).spawn(5)
     ]
     assert result.permuted_statistics.tolist() == expected

@@ -48,7 +48,7 @@ def test_one_column_a_class():
     sample = Sample.read(["x", "y", "z"], table, columns="classes", clusters=[0, 0, 1])
     assert sample.names == ["x", "y", "z"]
     assert [ranking.n_positives for ranking in sample.rankings] == [1, 1, 1]
-    second = sample.of_class(1)
+    second = sample.single(1)
     assert second.positive.tolist() == [False, True, False]
     assert second.places().tolist() == [2, 0, 1]
     assert second.design is sample.design

@@ -130,6 +130,11 @@ class Design:
         given = {"strata": self.strata, "clusters": self.clusters, "order": self.positions}
         return [name for name, values in given.items() if values is not None]
 
+    @property
+    def named(self) -> str:
+        """Names of the restrictions, for messages."""
+        return " and ".join(self.restrictions)
+
     def exchangeable(
         self, labels: NDArray[Any]
     ) -> tuple[Integers, Integers | None, Integers | None, str] | None:
@@ -338,6 +343,11 @@ class Sample:
         return np.asarray(self.labels[:, 0], dtype=bool)
 
     @property
+    def kinds(self) -> Integers:
+        """Numbers of the labels of the first class; equal labels have equal numbers."""
+        return np.asarray(self.labels[:, 0], dtype=np.int64)
+
+    @property
     def n_positives(self) -> int:
         """Number of positives of the first class."""
         return self.rankings[0].n_positives if self.counts else int(self.positive.sum())
@@ -395,10 +405,11 @@ class Sample:
         """Number of classes with a column of labels; 1 for binary labels."""
         return int(self.labels.shape[1])
 
-    def of_class(self, number: int) -> Sample:
-        """Labels and scores of one class."""
+    def single(self, number: int) -> Sample:
+        """Labels and scores of one class, or of one ranker."""
         own = slice(number, number + 1)
-        return Sample(self.labels[:, own], self.scores[own], self.names[own], self.design)
+        labels = self.labels[:, own] if self.n_classes > 1 else self.labels
+        return Sample(labels, self.scores[own], self.names[own], self.design)
 
     def of_rows(self, rows: Integers) -> Sample:
         """Some of the items."""
