@@ -14,7 +14,7 @@ from sklearn_rankinf._guard import default_errors, metric_function
 from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,
-    as_binary,
+    Sample,
     as_floats,
     as_numbers,
     check_between,
@@ -176,8 +176,8 @@ mean_negative=2, sd_negative=1)
             )
         if y_score is None:
             raise TypeError("y_score is missing; pass the scores to fit the binormal curve.")
-        positive, scores = as_binary(y_true, y_score, pos_label)
-        scores = as_floats(scores, "y_score")
+        sample = Sample.read(y_true, y_score, pos_label=pos_label)
+        positive, scores = sample.positive, as_floats(sample.scores[0], "y_score")
         of_positives = _mean_and_sd(scores[positive], "positive", "positives")
         of_negatives = _mean_and_sd(scores[~positive], "negative", "negatives")
         return cls(float(positive.mean()), *of_positives, *of_negatives)

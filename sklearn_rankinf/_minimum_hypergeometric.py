@@ -14,7 +14,7 @@ from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._inference.boundary_crossing import HitBounds
 from sklearn_rankinf._metrics import no_positives
-from sklearn_rankinf._ranking import PosLabel, Ranking, as_ranking, check_integer, warn_caller
+from sklearn_rankinf._ranking import PosLabel, Ranking, Sample, check_integer, warn_caller
 from sklearn_rankinf._results import as_log10
 from sklearn_rankinf._statistics.hypergeometric import log_tail
 from sklearn_rankinf._statistics.increments import Integers
@@ -212,7 +212,7 @@ def minimum_hypergeometric_test(
     MinimumHypergeometricTestResult(statistic=0.01393, k=6, hits=4, pvalue=0.0244, n_samples=20,
     n_positives=5, min_hits=1, max_rank=20)
     """
-    ranking = as_ranking(y_true, y_score, pos_label)
+    ranking = Sample.read(y_true, y_score, pos_label=pos_label).rankings[0]
     n, m = ranking.n_samples, ranking.n_positives
     least = check_integer(min_hits, "min_hits", 1)
     if m == 0:

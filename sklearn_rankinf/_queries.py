@@ -36,7 +36,6 @@ from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,
     Sample,
-    as_binary,
     as_ranking,
     as_seed_sequence,
     block_of_each,
@@ -49,15 +48,12 @@ from sklearn_rankinf._ranking import (
     check_option,
     check_tie_sizes,
     check_verbose,
-    numbered,
     shown,
     warn_caller,
 )
 from sklearn_rankinf._restricted import (
     RESTRICTED,
-    Restrictions,
-    check_clusters,
-    check_has_rows,
+    DesignWarning,
     few_labellings_warning,
 )
 from sklearn_rankinf._results import (
@@ -575,7 +571,7 @@ def mean_average_precision_score(
     >>> round(mean_average_precision_score(y_true, y_score, groups=groups), 4)
     0.6667
     """
-    rankings = _rankings_by_query(y_true, y_score, groups, pos_label)
+    rankings = read_queries(y_true, y_score, groups, pos_label).of_queries()
     _warn_of_empty_queries(rankings)
     return float(np.mean([_average_precision(ranking) for ranking in rankings.values()]))
 
@@ -715,12 +711,11 @@ def mean_average_precision_test(
     n_permutations = check_integer(n_permutations, "n_permutations", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     method = check_option(method, "method", _METHODS, " for mean average precision")
-    restrictions = Restrictions(strata, clusters)
-    joint = None
+    joint, is_restricted = None, strata is not None or clusters is not None
     if _are_rankings(y_true):
         rankings = _given_rankings(y_true, y_score, groups)
-        if not restrictions.are_none:
-            check_has_rows(next(iter(rankings.values())), None, restrictions.given[0])
+        # There is no stratum or cluster of a ranking.
+        Sample.read(next(iter(rankings.values())), None, strata=strata, clusters=clusters)
         if dependence == "shared":
             raise TypeError(
                 "dependence='shared' needs y_true, y_score and groups: a Ranking does not "
@@ -733,14 +728,14 @@ def mean_average_precision_test(
                 f"{missing} is missing: pass y_true, y_score and groups, or one Ranking per query "
                 "as y_true."
             )
-        rows = _read_rows(y_true, y_score, groups, pos_label)
-        rankings = rows.rankings()
+        sample = read_queries(y_true, y_score, groups, pos_label, strata=strata, clusters=clusters)
+        rankings = sample.of_queries()
         if dependence == "shared":
             check_no_closed_form(method, "a mean over queries with shared labels")
-        elif not restrictions.are_none:
+        elif is_restricted:
             check_no_closed_form(method, RESTRICTED)
-        if dependence == "shared" or not restrictions.are_none:
-            joint = _JointRows(rows, list(rankings.values()), dependence, restrictions)
+        if dependence == "shared" or is_restricted:
+            joint = _JointRows(sample, list(rankings.values()), dependence)
     _warn_of_empty_queries(rankings)
     options = {"n_permutations": n_permutations, "random_state": random_state, "n_jobs": n_jobs}
     statistics = np.array([_average_precision(ranking) for ranking in rankings.values()])
@@ -753,7 +748,7 @@ def mean_average_precision_test(
     else:
         totals = joint.totals
         null, by_permutation = joint.permute(statistics, alternative, options)
-    if by_permutation is None or restrictions.are_none:
+    if by_permutation is None or not is_restricted:
         of_queries, computed = _query_results(
             rankings,
             statistics,
@@ -910,39 +905,24 @@ def _given_rankings(rankings: Any, y_score: Any, groups: Any) -> dict[Any, Ranki
     return {query: as_ranking(ranking) for query, ranking in queries}
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Labels and scores of all queries, and the number of the query of each row."""
+def read_queries(
+    y_true: Any, y_score: Any, groups: Any, pos_label: PosLabel, **design: Any
+) -> Sample:
+    """Read labels, scores and queries."""
+    if groups is None:
+        raise TypeError("groups must hold the query of each sample; got None of type NoneType.")
+    return Sample.read(y_true, y_score, pos_label=pos_label, groups=groups, **design)
 
-    positive: NDArray[np.bool_]
-    scores: NDArray[Any]
-    codes: Integers
-    queries: list[Any]
 
-    def of_each_query(self) -> list[Integers]:
-        """Rows of each query, in order."""
-        order = np.argsort(self.codes, kind="stable")
-        ends = np.cumsum(np.bincount(self.codes, minlength=len(self.queries)))
-        return np.split(order, ends[:-1])
-
-    def rankings(self) -> dict[Any, Ranking]:
-        """The ranking of each query."""
-        rankings = {}
-        for query, rows in zip(self.queries, self.of_each_query(), strict=True):
-            rankings[query] = Ranking.from_scores(self.positive[rows], self.scores[rows])
-        return rankings
-
-    def check_same(self, values: Integers, what: str) -> None:
-        """Raise an error if the values are not the same, row by row, in every query."""
-        rows = self.of_each_query()
-        first = values[rows[0]]
-        for query, own in zip(self.queries, rows, strict=True):
-            if own.size != first.size or np.any(values[own] != first):
-                raise ValueError(
-                    "dependence='shared' needs the same samples in the same order in every query, "
-                    f"but the {what} of query {query!r} differ from those of query "
-                    f"{self.queries[0]!r}."
-                )
+def _check_same(sample: Sample, values: Integers, what: str) -> None:
+    """Raise an error if the values are not the same, item by item, in every query."""
+    (first, rows), *others = sample.design.rows_of_queries().items()
+    for query, own in others:
+        if own.size != rows.size or np.any(values[own] != values[rows]):
+            raise ValueError(
+                "dependence='shared' needs the same samples in the same order in every query, "
+                f"but the {what} of query {query!r} differ from those of query {first!r}."
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -994,28 +974,23 @@ class _JointRows:
 
     Parameters
     ----------
-    rows : _Rows
-        Labels, scores and queries.
+    sample : Sample
+        Labels, scores and queries, strata and clusters of the rows.
     rankings : list of Ranking
         The ranking of each query.
     dependence : {"independent", "shared"}
         ``"shared"`` if rows with the same position in their queries are the same sample.
-    restrictions : Restrictions
-        Strata and clusters of the rows.
     """
 
-    def __init__(
-        self, rows: _Rows, rankings: list[Ranking], dependence: str, restrictions: Restrictions
-    ) -> None:
-        self._rows, self._rankings, self._restrictions = rows, rankings, restrictions
+    def __init__(self, sample: Sample, rankings: list[Ranking], dependence: str) -> None:
+        self._sample, self._rankings = sample, rankings
         self._is_shared = dependence == "shared"
-        of_query = rows.of_each_query()
         if self._is_shared:
-            rows.check_same(rows.positive.astype(np.int64), "labels")
-        self._places = np.empty(rows.codes.size, dtype=np.int64)
-        in_query = np.empty(rows.codes.size, dtype=np.int64)
-        for own in of_query:
-            self._places[own] = block_of_each(rows.scores[own])[0]
+            _check_same(sample, sample.kinds, "labels")
+        self._places = np.empty(sample.n_items, dtype=np.int64)
+        in_query = np.empty(sample.n_items, dtype=np.int64)
+        for own in sample.design.rows_of_queries().values():
+            self._places[own] = block_of_each(sample.scores[0][own])[0]
             in_query[own] = np.arange(own.size)
         self._exchange = self._as_exchange(in_query if self._is_shared else None)
 
@@ -1027,28 +1002,27 @@ class _JointRows:
 
     def _as_exchange(self, samples: Integers | None) -> Exchange:
         """Units of rows, exchangeable if they have equal numbers of rows in each query."""
-        rows, n_rows = self._rows, self._rows.codes.size
-        strata = np.zeros(n_rows, dtype=np.int64)
-        units = np.arange(n_rows) if samples is None else samples
-        if self._restrictions.strata is not None:
-            strata, _ = numbered(self._restrictions.strata, "strata", "stratum", n_rows)
-            if self._is_shared:
-                rows.check_same(strata, "strata")
-        if self._restrictions.clusters is not None:
-            units, names = numbered(self._restrictions.clusters, "clusters", "cluster", n_rows)
-            if self._is_shared:
-                rows.check_same(units, "clusters")
-            check_clusters(units, names, strata, rows.positive[:, None])
-        kinds = _numbers_of_pairs(strata, _queries_of_units(units, rows.codes)[units])
-        order = np.lexsort((np.arange(n_rows), rows.codes))
+        sample, n_rows = self._sample, self._sample.n_items
+        codes, strata, units = (
+            getattr(sample.design, name) for name in ("groups", "strata", "clusters")
+        )
+        for values, what in ((strata, "strata"), (units, "clusters")):
+            if self._is_shared and values is not None:
+                _check_same(sample, values, what)
+        strata = np.zeros(n_rows, dtype=np.int64) if strata is None else strata
+        if units is not None:
+            sample.design.check_clusters(strata, sample.labels)
+        else:
+            units = np.arange(n_rows) if samples is None else samples
+        kinds = _numbers_of_pairs(strata, _queries_of_units(units, codes)[units])
+        order = np.lexsort((np.arange(n_rows), codes))
         positions = np.empty(n_rows, dtype=np.int64)
         positions[order] = np.arange(n_rows)
         exchange = Exchange(kinds, units, positions)
-        if not self._restrictions.are_none:
-            what = " and ".join(self._restrictions.given)
-            message = few_labellings_warning(exchange, rows.positive[:, None], what=what)
+        if sample.design.restrictions:
+            message = few_labellings_warning(exchange, sample.labels, what=sample.design.named)
             if message is not None:
-                warn_caller(message, UserWarning)
+                warn_caller(message, DesignWarning)
         return exchange
 
     def permute(
@@ -1056,14 +1030,16 @@ class _JointRows:
     ) -> tuple[NullDistribution, _JointSignificance]:
         """Null distribution of the mean, and results of the same labellings for each query."""
         sizes = [(r.n_samples, r.n_positives, r.tie_sizes) for r in self._rankings]
-        free = self._restrictions.are_none
-        moments = _exact_moments(self._rankings) if free else None
+        is_restricted = bool(self._sample.design.restrictions)
+        moments = None if is_restricted else _exact_moments(self._rankings)
+        groups = self._sample.design.groups
+        assert groups is not None
         lists = JointLists(
             AveragePrecision(),
             sizes,
-            self._rows.codes,
+            groups,
             self._places,
-            self._rows.positive,
+            self._sample.positive,
             self._exchange,
             None if moments is None else float(moments[0].mean()),
         )
@@ -1135,20 +1111,6 @@ def _queries_of_units(units: Integers, codes: Integers) -> Integers:
 def _numbers_of_pairs(first: Integers, second: Integers) -> Integers:
     pairs = first * (int(second.max()) + 1) + second
     return np.asarray(np.unique(pairs, return_inverse=True)[1])
-
-
-def _rankings_by_query(
-    y_true: ArrayLike, y_score: ArrayLike, groups: Iterable[Hashable], pos_label: PosLabel
-) -> dict[Any, Ranking]:
-    return _read_rows(y_true, y_score, groups, pos_label).rankings()
-
-
-def _read_rows(
-    y_true: Any, y_score: ArrayLike, groups: Iterable[Hashable], pos_label: PosLabel
-) -> _Rows:
-    positive, scores = as_binary(y_true, y_score, pos_label)
-    codes, queries = numbered(groups, "groups", "query", scores.size)
-    return _Rows(positive, scores, codes, queries)
 
 
 def check_queries_alone(**given: Any) -> None:

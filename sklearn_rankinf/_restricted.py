@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,12 +11,10 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._frozen_distributions import PermutationDistribution, permutation_distribution
 from sklearn_rankinf._ranking import (
-    Ranking,
     Sample,
     as_scores,
     block_of_each,
     check_integer,
-    numbered,
 )
 from sklearn_rankinf._sampling.exchange import AnyExchange, Exchange, Shifts
 from sklearn_rankinf._sampling.labellings import PermutationSampler
@@ -140,167 +136,6 @@ def distribution_of_arrangements(
         verbose,
         rounding,
     )
-
-
-def check_has_rows(y_true: Any, y_score: Any, name: str) -> None:
-    """Raise an error for a ranking if values for each sample are given."""
-    if isinstance(y_true, Ranking) or y_score is None:
-        raise TypeError(
-            f"{name} needs y_true and y_score, because a Ranking contains counts and does not "
-            f"identify the samples; got y_true of type {type(y_true).__name__} and y_score of "
-            f"type {type(y_score).__name__}."
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Restrictions:
-    """Restrictions on the permutation of labels, as passed to a test.
-
-    Attributes
-    ----------
-    strata, clusters, order : array-like of shape (n_samples,) or None
-        Stratum, cluster and time or position of each sample.
-    block_length : int or None
-        Number of consecutive samples that are permuted as a block; None for shifts.
-    """
-
-    strata: Iterable[Hashable] | None = None
-    clusters: Iterable[Hashable] | None = None
-    order: Iterable[Any] | None = None
-    block_length: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.block_length is not None:
-            length = check_integer(self.block_length, "block_length", 1)
-            object.__setattr__(self, "block_length", length)
-            if self.order is None:
-                raise ValueError(
-                    f"block_length={self.block_length} needs order, the time or position of each "
-                    "sample, to form blocks of consecutive samples; pass order."
-                )
-        if self.order is not None and self.clusters is not None:
-            raise ValueError(
-                "order and clusters cannot be combined: labels are either shifted along a series "
-                "or exchanged between clusters; omit one of them (pass several series as strata)."
-            )
-
-    @property
-    def given(self) -> list[str]:
-        """Names of the arguments that are given for each sample."""
-        return [name for name in ("strata", "clusters", "order") if getattr(self, name) is not None]
-
-    @property
-    def are_none(self) -> bool:
-        """Whether all labels can be exchanged."""
-        return not self.given
-
-    def exchange(self, labels: NDArray[Any]) -> AnyExchange | None:
-        """Which labels, one row per sample, can be exchanged; None if all of them can."""
-        if self.are_none:
-            return None
-        n_samples = len(labels)
-        strata = np.zeros(n_samples, dtype=np.int64)
-        if self.strata is not None:
-            strata, _ = numbered(self.strata, "strata", "stratum", n_samples)
-        if self.order is not None:
-            return self._along_series(strata)
-        clusters = np.arange(n_samples)
-        if self.clusters is not None:
-            clusters, names = numbered(self.clusters, "clusters", "cluster", n_samples)
-            check_clusters(clusters, names, strata, labels)
-        return Exchange(strata, clusters)
-
-    def _along_series(self, strata: Integers) -> AnyExchange:
-        positions = _as_positions(self.order, strata, self.strata is not None)
-        if self.block_length is None:
-            return Shifts(strata, positions)
-        lengths = np.bincount(strata)
-        if 2 * self.block_length > lengths.max():
-            raise ValueError(
-                f"block_length={self.block_length} leaves no two blocks to exchange in series of "
-                f"at most {lengths.max()} samples: it must be at most "
-                f"{lengths.max() // 2}."
-            )
-        starts = np.cumsum(lengths) - lengths
-        in_order = np.lexsort((positions, strata))
-        places = np.arange(strata.size) - starts[strata[in_order]]
-        first_block = np.cumsum(-(-lengths // self.block_length))
-        first_block = np.r_[0, first_block[:-1]]
-        blocks = np.empty_like(strata)
-        blocks[in_order] = first_block[strata[in_order]] + places // self.block_length
-        return Exchange(strata, blocks, positions, unit_name="blocks")
-
-
-def check_clusters(
-    clusters: Integers, names: list[Any], strata: Integers, labels: NDArray[Any]
-) -> None:
-    """Raise an error for clusters whose samples have different labels or strata."""
-    differs = _differs_within(clusters, labels)
-    if differs is not None:
-        raise ValueError(
-            f"The labels in cluster {names[differs]!r} differ, but the labels of whole clusters "
-            "are permuted; if labels differ within clusters, pass the clusters as strata, so that "
-            "labels are permuted within them, which tests another hypothesis. metric_interval and "
-            "metric_comparison_test accept clusters with different labels."
-        )
-    differs = _differs_within(clusters, strata[:, None])
-    if differs is not None:
-        raise ValueError(
-            f"Cluster {names[differs]!r} lies in several strata, but a cluster must lie in one; "
-            "omit strata or clusters, or split the cluster."
-        )
-
-
-def _differs_within(codes: Integers, rows: NDArray[Any]) -> int | None:
-    """First cluster whose rows are not all equal; None if there is no such cluster."""
-    first = np.empty(int(codes.max()) + 1, dtype=np.int64)
-    first[codes[::-1]] = np.arange(codes.size)[::-1]
-    differs = np.any(rows != rows[first[codes]], axis=1)
-    return int(codes[np.argmax(differs)]) if differs.any() else None
-
-
-def _as_positions(order: Any, strata: Integers, has_strata: bool) -> Integers:
-    """Number the times or positions of samples in ascending order."""
-    if isinstance(order, str) or not isinstance(order, Iterable):
-        raise TypeError(
-            "order must contain the time or position of each sample; got "
-            f"{order!r} of type {type(order).__name__}."
-        )
-    times = np.asarray(order if hasattr(order, "__array__") else list(order))
-    if times.ndim == 2 and times.shape[1] == 1:
-        times = times[:, 0]
-    if times.shape != strata.shape:
-        raise ValueError(
-            f"order must contain the time or position of each of the {strata.size} samples; got an "
-            f"array of shape {times.shape}."
-        )
-    if times.dtype.kind not in "iufMmO":
-        raise TypeError(
-            f"order must contain numbers or times, which can be sorted; got values of type "
-            f"{times.dtype}, such as {times[:1].tolist()[0]!r}."
-        )
-    # A missing value differs from itself, and None or pandas.NA cannot be compared.
-    try:
-        missing = np.asarray(times != times, dtype=bool)
-        distinct, positions = np.unique(times, return_inverse=True)
-    except TypeError as error:
-        raise TypeError(
-            f"order must contain numbers or times without missing values: {error}."
-        ) from error
-    if missing.any():
-        row = int(np.argmax(missing))
-        raise ValueError(f"order is missing in row {row}; omit samples without order.")
-    in_order = np.lexsort((positions, strata))
-    same = (np.diff(positions[in_order]) == 0) & (np.diff(strata[in_order]) == 0)
-    if same.any():
-        at = int(np.argmax(same))
-        first, second = sorted(in_order[at : at + 2].tolist())
-        where = "within a stratum" if has_strata else "unless strata separate several series"
-        raise ValueError(
-            f"order must be different for all samples {where}; rows {first} and {second} both have "
-            f"{distinct[positions[first]]!s}."
-        )
-    return np.asarray(positions, dtype=np.int64)
 
 
 def score_strata(y_score: ArrayLike, *, n_per_stratum: int = 5) -> Integers:

@@ -28,7 +28,7 @@ from sklearn_rankinf._observations import observe_ranking
 from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,
-    as_ranking,
+    Sample,
     check_alternative,
     check_integer,
     check_k,
@@ -122,7 +122,7 @@ def average_precision_pvalue(
     ... )
     """
     alternative = check_alternative(alternative)
-    ranking = as_ranking(y_true, y_score, pos_label)
+    ranking = Sample.read(y_true, y_score, pos_label=pos_label).rankings[0]
     statistic, null = observe_ranking(
         ranking,
         AveragePrecision(k, normalize),
@@ -215,7 +215,7 @@ def average_precision_neg_log10_pvalue(
     ... )
     """
     alternative = check_alternative(alternative)
-    ranking = as_ranking(y_true, y_score, pos_label)
+    ranking = Sample.read(y_true, y_score, pos_label=pos_label).rankings[0]
     statistic, null = observe_ranking(
         ranking,
         AveragePrecision(k, normalize),
@@ -294,7 +294,7 @@ def adjusted_average_precision_score(
     >>> adjusted_average_precision_score([1, 1, 0, 0], [0.5, 0.5, 0.5, 0.5])
     0.0
     """
-    ranking = as_ranking(y_true, y_score, pos_label)
+    ranking = Sample.read(y_true, y_score, pos_label=pos_label).rankings[0]
     statistic, null = observe_ranking(ranking, AveragePrecision(k, normalize))
     score = float(adjusted(statistic, null))
     if math.isnan(score):
@@ -367,7 +367,7 @@ def standardized_average_precision_score(
     >>> round(score, 4)
     1.5909
     """
-    ranking = as_ranking(y_true, y_score, pos_label)
+    ranking = Sample.read(y_true, y_score, pos_label=pos_label).rankings[0]
     statistic, null = observe_ranking(ranking, AveragePrecision(k, normalize))
     score = float(standardized(statistic, null))
     if math.isnan(score):
@@ -546,7 +546,7 @@ def r_precision_score(
     >>> r_precision_score([1, 0, 1, 0, 0], [0.9, 0.8, 0.7, 0.2, 0.1])
     0.5
     """
-    ranking = as_ranking(y_true, y_score, pos_label, needs_ties=False)
+    ranking = Sample.read(y_true, y_score, pos_label=pos_label, needs_ties=False).rankings[0]
     if ranking.n_positives == 0:
         warn_caller(no_positives("R-precision", "0.0"), UndefinedMetricWarning)
         return 0.0
@@ -962,7 +962,7 @@ def interpolated_average_precision_score(
     """
     n_levels = check_integer(n_levels, "n_levels", 2)
     rounding = check_option(rounding, "rounding", _ROUNDINGS)
-    ranking = as_ranking(y_true, y_score, pos_label, needs_ties=False)
+    ranking = Sample.read(y_true, y_score, pos_label=pos_label, needs_ties=False).rankings[0]
     if ranking.n_positives == 0:
         message = no_positives("Interpolated average precision", "0.0")
         warn_caller(message, UndefinedMetricWarning)
@@ -1064,7 +1064,7 @@ def _score(
     metric: Metric, y_true: ArrayLike | Ranking, y_score: ArrayLike | None, pos_label: PosLabel
 ) -> float:
     """Value of a metric for labels and scores, with a warning if it is undefined."""
-    ranking = as_ranking(y_true, y_score, pos_label, needs_ties=False)
+    ranking = Sample.read(y_true, y_score, pos_label=pos_label, needs_ties=False).rankings[0]
     value = float(value_of(metric, ranking))
     message = undefined_value(metric, ranking)
     if message is not None:

@@ -17,7 +17,7 @@ from sklearn_rankinf._metrics import no_positives
 from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,
-    as_ranking,
+    Sample,
     check_levels,
     resolve_k,
     warn_caller,
@@ -373,7 +373,7 @@ def top_k_significance_curve(
         raise ValueError(
             f"alpha must be a number or a list of at least one number; got shape {levels.shape}."
         )
-    ranking = as_ranking(y_true, y_score, pos_label)
+    ranking = Sample.read(y_true, y_score, pos_label=pos_label).rankings[0]
     n, m = ranking.n_samples, ranking.n_positives
     if m == 0:
         warn_caller(no_positives("The number of hits", "0"), UndefinedMetricWarning)

@@ -26,8 +26,7 @@ from sklearn_rankinf._plot._matplotlib import (
 from sklearn_rankinf._plot._ranking_curves import curve_kind
 from sklearn_rankinf._ranking import (
     PosLabel,
-    Ranking,
-    as_binary,
+    Sample,
     check_confidence_level,
     check_option,
     estimator_scores,
@@ -350,11 +349,13 @@ class ComparisonDisplay:
         curves = None
         if groups is None:
             kind = curve_kind(result.metric)
-            positive, scores_a = as_binary(y_true, y_score_a, pos_label, name="y_score_a")
-            curves = [
-                kind.points(Ranking.from_scores(positive, scores, pos_label=True))
-                for scores in (scores_a, as_binary(positive, y_score_b, True, name="y_score_b")[1])
-            ]
+            sample = Sample.read(
+                y_true,
+                (y_score_a, y_score_b),
+                pos_label=pos_label,
+                columns=("y_score_a", "y_score_b"),
+            )
+            curves = [kind.points(ranking) for ranking in sample.rankings]
         return cls(result, curves=curves, name=name).plot(ax, **plot_options)
 
     @classmethod

@@ -15,7 +15,7 @@ from sklearn_rankinf._intervals import metric_interval
 from sklearn_rankinf._metrics import in_sentence
 from sklearn_rankinf._null_distributions import metric_null_distribution
 from sklearn_rankinf._plot._matplotlib import hide_spines, import_pyplot, merged_style, with_minus
-from sklearn_rankinf._ranking import PosLabel, estimator_scores, read_rankers
+from sklearn_rankinf._ranking import PosLabel, Sample, estimator_scores
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.increments import Floats
 
@@ -256,10 +256,10 @@ class IntervalDisplay:
         }
         results: Any
         if isinstance(y_scores, Mapping) or hasattr(y_scores, "columns"):
-            names, positive, columns = read_rankers(y_true, y_scores, pos_label)
+            sample = Sample.read(y_true, y_scores, pos_label=pos_label, columns="rankers")
             results = {
-                ranker: metric_interval(positive, column, pos_label=True, **options)
-                for ranker, column in zip(names, columns, strict=True)
+                ranker: metric_interval(sample.positive, column, pos_label=True, **options)
+                for ranker, column in zip(sample.names, sample.scores, strict=True)
             }
         else:
             results = metric_interval(y_true, y_scores, pos_label=pos_label, **options)

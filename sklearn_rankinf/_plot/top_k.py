@@ -21,11 +21,11 @@ from sklearn_rankinf._plot._matplotlib import (
 from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,
+    Sample,
     check_levels,
     check_option,
     estimator_scores,
     folds_of,
-    read_rankers,
 )
 from sklearn_rankinf._statistics.increments import Floats, Integers
 from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
@@ -350,10 +350,10 @@ optional
         options: dict[str, Any] = {"alpha": alpha, "max_k": max_k}
         results: Any
         if _holds_rankers(y_score):
-            names, positive, columns = read_rankers(y_true, y_score, pos_label)
+            sample = Sample.read(y_true, y_score, pos_label=pos_label, columns="rankers")
             results = {
-                ranker: top_k_significance_curve(positive, column, pos_label=True, **options)
-                for ranker, column in zip(names, columns, strict=True)
+                ranker: top_k_significance_curve(sample.positive, column, pos_label=True, **options)
+                for ranker, column in zip(sample.names, sample.scores, strict=True)
             }
         else:
             results = top_k_significance_curve(y_true, y_score, pos_label=pos_label, **options)
