@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._comparison import MetricComparisonTestResult, metric_comparison_test
@@ -40,17 +39,13 @@ from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
 from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,
-    as_binary,
-    as_labels,
-    as_ranking,
+    Sample,
     as_seed_sequence,
     check_integer,
     check_k,
     check_levels,
     check_option,
-    mark_positives,
-    numbered,
-    read_rankers,
+    class_names,
     resolve_k,
 )
 from sklearn_rankinf._report_checks import (
@@ -437,9 +432,10 @@ def make_report(
     if level.ndim:
         raise TypeError(f"alpha must be one number; got {alpha!r}.")
     n_permutations = check_integer(n_permutations, "n_permutations", 1)
-    problem = _Problem.read(y_true, y_score, pos_label, clusters)
+    sample, labels = _read(y_true, y_score, pos_label, clusters, float(level))
     study = _Study(
-        problem,
+        sample,
+        labels,
         _read_metric(metric),
         float(level),
         {"n_permutations": n_permutations, "random_state": as_seed_sequence(random_state)},
@@ -480,96 +476,38 @@ def _read_metric(metric: str | Metric) -> Metric:
     return chosen
 
 
-@dataclass(frozen=True, eq=False)
-class _Problem:
-    """Labels and scores of all rankers.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Names of the rankers.
-    rankings : tuple of Ranking
-        Rankings of the samples, one per ranker.
-    positive : ndarray of bool of shape (n_samples,) or None
-        Which samples are positives; None if a ranking was given.
-    scores : tuple of ndarray
-        Scores of the rankers; empty if a ranking was given.
-    clusters : ndarray of int of shape (n_samples,) or None
-        Number of the cluster of each sample.
-    mixed_clusters : list
-        Names of the clusters whose samples have different labels.
-    pos_label : object
-        The label of the positives; None if a ranking was given.
-    labels : tuple
-        The distinct labels.
-    has_repeated_index : bool
-        Whether the labels have an index with repeated entries.
-    """
-
-    names: tuple[str, ...]
-    rankings: tuple[Ranking, ...]
-    positive: NDArray[np.bool_] | None = None
-    scores: tuple[NDArray[Any], ...] = ()
-    clusters: NDArray[np.int64] | None = None
-    mixed_clusters: tuple[Any, ...] = ()
-    pos_label: Any = None
-    labels: tuple[Any, ...] = ()
-    has_repeated_index: bool = False
-
-    @classmethod
-    def read(cls, y_true: Any, y_score: Any, pos_label: PosLabel, clusters: Any) -> _Problem:
-        """Read labels and scores."""
-        if isinstance(y_true, Ranking) or y_score is None:
-            ranking = as_ranking(y_true, y_score, pos_label)
-            if clusters is not None:
-                raise TypeError(
-                    "clusters need the labels and scores of the samples: pass y_true and y_score "
-                    "instead of a Ranking."
-                )
-            return cls(("ranking",), (ranking,))
-        labels = as_labels(y_true)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # a check reports the label in doubt
-            positive, distinct = mark_positives(labels, pos_label)
-        if _holds_several(y_score):
-            found, _, scores = read_rankers(positive, y_score, True)
-            names = tuple(_one_line(name) for name in found)
-        else:
-            scores = [as_binary(positive, y_score, True)[1]]
-            names = (_one_line(getattr(y_score, "name", None) or "ranking"),)
-        codes, mixed = None, []
-        if clusters is not None:
-            codes, known = numbered(clusters, "clusters", "cluster", positive.size)
-            share = np.bincount(codes, positive) / np.bincount(codes)
-            mixed = [known[code] for code in np.flatnonzero((share > 0.0) & (share < 1.0))]
-        return cls(
-            names,
-            tuple(Ranking.from_scores(positive, column, pos_label=True) for column in scores),
-            positive,
-            tuple(scores),
-            codes,
-            tuple(mixed),
-            pos_label,
-            tuple(distinct),
-            not getattr(getattr(y_true, "index", None), "is_unique", True),
+def _read(
+    y_true: Any, y_score: Any, pos_label: PosLabel, clusters: Any, alpha: float
+) -> tuple[Sample, LabelFacts]:
+    """Read labels and scores, and what the checks need of the labels."""
+    columns = "rankers" if _holds_several(y_score) else ""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a check reports the label in doubt
+        sample = Sample.read(
+            y_true, y_score, pos_label=pos_label, columns=columns, clusters=clusters
         )
-
-    @property
-    def label_facts(self) -> dict[str, Any]:
-        """Input of the checks of the labels."""
-        facts: dict[str, Any] = {
-            "n_samples": self.rankings[0].n_samples,
-            "n_positives": self.rankings[0].n_positives,
-            "pos_label": self.pos_label,
-            "labels": self.labels,
-            "has_repeated_index": self.has_repeated_index,
-        }
-        if self.clusters is not None and self.positive is not None:
-            facts["n_clusters"] = int(self.clusters.max()) + 1
-            facts["mixed_clusters"] = self.mixed_clusters
-            facts["n_positive_clusters"] = np.unique(self.clusters[self.positive]).size
-            facts["n_negative_clusters"] = np.unique(self.clusters[~self.positive]).size
-        return facts
+    facts: dict[str, Any] = {
+        "n_samples": sample.n_items,
+        "n_positives": sample.n_positives,
+        "alpha": alpha,
+    }
+    if sample.counts is not None:
+        return sample, LabelFacts(**facts)
+    names = sample.names if columns else [getattr(y_score, "name", None) or "ranking"]
+    sample = replace(sample, names=[_one_line(name) for name in names])
+    facts["pos_label"], facts["labels"] = pos_label, tuple(class_names(y_true))
+    facts["has_repeated_index"] = not getattr(getattr(y_true, "index", None), "is_unique", True)
+    codes = sample.design.clusters
+    if codes is not None:
+        share = np.bincount(codes, sample.positive) / np.bincount(codes)
+        mixed, known = (
+            np.flatnonzero((share > 0.0) & (share < 1.0)),
+            sample.design.names["clusters"],
+        )
+        facts["mixed_clusters"] = tuple(known[code] for code in mixed)
+        facts["n_clusters"] = len(known)
+        facts["n_positive_clusters"], facts["n_negative_clusters"] = sample.n_independent
+    return sample, LabelFacts(**facts)
 
 
 def _holds_several(y_score: Any) -> bool:
@@ -598,22 +536,21 @@ def _untested(result: MetricTestResult) -> MetricTestResult:
 
 @dataclass(frozen=True, eq=False)
 class _Study:
-    """The computation of a report from a problem and its options."""
+    """The computation of a report from a sample and its options."""
 
-    problem: _Problem
+    sample: Sample
+    labels: LabelFacts
     metric: Metric
     alpha: float
     drawing: dict[str, Any]
 
     def report(self, k: Any, metrics: Sequence[str | Metric]) -> RankSignificanceReport:
         """Test, compare and check all rankings."""
-        problem = self.problem
+        sample, labels = self.sample, self.labels
         cuts, notes = self._cuts(k)
         notes += self._left_out()
         facts, intervals, curves = [], [], []
-        labels = LabelFacts(alpha=self.alpha, **problem.label_facts)
-        for index, name in enumerate(problem.names):
-            ranking = problem.rankings[index]
+        for index, (name, ranking) in enumerate(zip(sample.names, sample.rankings, strict=True)):
             result, warning = self._test(index)
             interval, curve = self._interval(index), self._curve(ranking)
             numbers = numbers_of_ranking(
@@ -628,17 +565,17 @@ class _Study:
             facts.append(RankerFacts(labels, ranking, result, numbers, warning))
             intervals.append(interval)
             curves.append(curve)
-        checks = run_checks(AllFacts(labels, tuple(facts), problem.scores))
+        checks = run_checks(AllFacts(labels, tuple(facts), sample.scores))
         report = RankSignificanceReport(
             metric=facts[0].result.metric,
             alpha=self.alpha,
             n_samples=labels.n_samples,
             n_positives=labels.n_positives,
-            n_clusters=None if problem.clusters is None else int(problem.clusters.max()) + 1,
+            n_clusters=labels.n_clusters,
             rankers=tuple(one.numbers for one in facts),
             checks=checks,
             notes=tuple(notes),
-            results=tuple(None if problem.mixed_clusters else one.result for one in facts),
+            results=tuple(None if labels.mixed_clusters else one.result for one in facts),
             intervals=tuple(intervals),
             curves=tuple(curves),
             given_k=getattr(self.metric, "k", None),
@@ -647,7 +584,7 @@ class _Study:
 
     def _cuts(self, k: Any) -> tuple[list[float], list[str]]:
         """Return the cut-offs for different numbers of samples, and a note on those too large."""
-        n = self.problem.rankings[0].n_samples
+        n = self.sample.n_items
         cuts: dict[int, float] = {}
         dropped = []
         if not isinstance(k, Real | Iterable):
@@ -668,14 +605,14 @@ class _Study:
     def _left_out(self) -> list[str]:
         """Return notes on the results that are not computed."""
         notes = []
-        m = self.problem.rankings[0].n_positives
-        if self.problem.mixed_clusters:
+        m = self.sample.n_positives
+        if self.labels.mixed_clusters:
             notes.append(
                 "P-values against chance, bounds over all k and the hits needed are left out "
                 "because samples of one cluster have different labels. Chance is the mean of a "
                 "random order of the samples."
             )
-        elif self.problem.clusters is not None:
+        elif self.labels.has_clusters:
             notes.append(
                 "Bounds over all k, the hits needed and the minimum hypergeometric test are left "
                 "out because they need independent samples, and clusters were given."
@@ -696,83 +633,75 @@ class _Study:
                 f"The interval of {in_sentence(self.metric.title)} is left out because its "
                 "simulation takes long: call metric_interval."
             )
-        if self.problem.clusters is None:
+        if not self.labels.has_clusters:
             notes.append(CLUSTERS_HINT)
         return notes
 
     @property
     def _is_slow_interval(self) -> bool:
-        n = self.problem.rankings[0].n_samples
-        way = choose_method(self.metric, "auto", self.problem.clusters is not None)
+        n = self.sample.n_items
+        way = choose_method(self.metric, "auto", self.labels.has_clusters)
         return way == "binormal" and n > _SAMPLES_FOR_SIMULATION
-
-    @property
-    def _is_testable(self) -> bool:
-        ranking = self.problem.rankings[0]
-        return 0 < ranking.n_positives < ranking.n_samples
 
     def _test(self, index: int) -> tuple[MetricTestResult, str | None]:
         """Return the test of one ranking and its warning about few labellings, if any."""
-        problem = self.problem
-        if problem.clusters is None:
-            return metric_test(problem.rankings[index], metric=self.metric), None
-        if problem.mixed_clusters:
-            return _untested(metric_test(problem.rankings[index], metric=self.metric)), None
+        ranking = self.sample.rankings[index]
+        if not self.labels.has_clusters:
+            return metric_test(ranking, metric=self.metric), None
+        if self.labels.mixed_clusters:
+            return _untested(metric_test(ranking, metric=self.metric)), None
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             result = metric_test(
-                problem.positive,  # type: ignore[arg-type]
-                problem.scores[index],
+                self.sample.positive,
+                self.sample.scores[index],
                 metric=self.metric,
-                pos_label=True,
-                clusters=problem.clusters,
+                **self._by_cluster,
                 **self.drawing,
             )
         warned = [str(one.message) for one in caught if issubclass(one.category, UserWarning)]
         return result, warned[0] if warned else None
 
+    @property
+    def _by_cluster(self) -> dict[str, Any]:
+        """Arguments of tests of samples in clusters."""
+        return {"pos_label": True, "clusters": self.sample.design.clusters}
+
     def _interval(self, index: int) -> MetricIntervalResult | None:
         """Return the interval of one ranking, or None if there is none or it takes long."""
-        if not isinstance(self.metric, Statistic) or not self._is_testable:
+        if not isinstance(self.metric, Statistic) or not self.labels.has_both:
             return None
         return None if self._is_slow_interval else self._interval_of(index, self.metric)
 
     def _interval_of(self, index: int, metric: Metric) -> MetricIntervalResult:
-        problem, level = self.problem, 1.0 - self.alpha
-        options: dict[str, Any] = {"metric": metric, "confidence_level": level}
+        options: dict[str, Any] = {"metric": metric, "confidence_level": 1.0 - self.alpha}
         options["random_state"] = self.drawing["random_state"]
-        if problem.clusters is None:
-            return metric_interval(problem.rankings[index], **options)
+        if not self.labels.has_clusters:
+            return metric_interval(self.sample.rankings[index], **options)
         return metric_interval(
-            problem.positive,  # type: ignore[arg-type]
-            problem.scores[index],
-            pos_label=True,
-            clusters=problem.clusters,
-            **options,
+            self.sample.positive, self.sample.scores[index], **self._by_cluster, **options
         )
 
     def _curve(self, ranking: Ranking) -> TopKSignificanceCurve | None:
-        if self.problem.clusters is not None or ranking.n_positives > _POSITIVES_FOR_BOUNDS:
+        if self.labels.has_clusters or ranking.n_positives > _POSITIVES_FOR_BOUNDS:
             return None
         return top_k_significance_curve(ranking, alpha=self.alpha)
 
     def _hits(self, index: int, cut: float) -> HitsReport:
-        problem = self.problem
-        ranking = problem.rankings[index]
-        interval = self._interval_of(index, RecallAtK(cut)) if self._is_testable else None
-        if problem.clusters is None:
+        ranking = self.sample.rankings[index]
+        interval = self._interval_of(index, RecallAtK(cut)) if self.labels.has_both else None
+        if not self.labels.has_clusters:
             return report_on_hits(ranking, cut, self.alpha, interval=interval)
-        if problem.mixed_clusters:
+        if self.labels.mixed_clusters:
             result = _untested(recall_at_k_test(ranking, k=cut))
             return report_on_hits(ranking, cut, self.alpha, result, interval)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # a check reports few labellings
             result = recall_at_k_test(
-                problem.positive,  # type: ignore[arg-type]
-                problem.scores[index],
+                self.sample.positive,
+                self.sample.scores[index],
                 k=cut,
-                pos_label=True,
-                clusters=problem.clusters,
+                **self._by_cluster,
                 **self.drawing,
             )
         return report_on_hits(ranking, cut, self.alpha, result, interval)
@@ -785,18 +714,18 @@ class _Study:
             title = in_sentence(self.metric.title)
             note = f"The rankings are not compared because {title} has no standard error."
             return replace(report, notes=(*report.notes, note))
-        problem, best = self.problem, report.best_index
+        best = report.best_index
         found = metric_multiple_comparison_test(
-            problem.positive,
-            dict(enumerate(problem.scores)),  # one array would round large whole numbers
+            self.sample.positive,
+            dict(enumerate(self.sample.scores)),  # one array would round large whole numbers
             metric=self.metric,
-            pos_label=True,
             reference="best",
             confidence_level=1.0 - self.alpha,
-            clusters=problem.clusters,
             random_state=self.drawing["random_state"],
+            **self._by_cluster,
         )
-        named = replace(found, names=list(problem.names), reference=problem.names[best])
+        names = self.sample.names
+        named = replace(found, names=list(names), reference=names[best])
         rankers = list(report.rankers)
         for pair, (one, _) in enumerate(found.pairs.tolist()):
             compared = ComparisonReport(
@@ -816,18 +745,17 @@ class _Study:
         return replace(report, rankers=tuple(rankers), comparison=named, comparison_note=note)
 
     def _two_compared(self, report: RankSignificanceReport) -> RankSignificanceReport:
-        problem, best = self.problem, report.best_index
+        best = report.best_index
         other = 1 - best
         n_permutations = self.drawing["n_permutations"]
         method = comparison_method(self.metric, report.n_samples, n_permutations)
         found = metric_comparison_test(
-            problem.positive,  # type: ignore[arg-type]
-            problem.scores[other],
-            problem.scores[best],
+            self.sample.positive,
+            self.sample.scores[other],
+            self.sample.scores[best],
             metric=self.metric,
-            pos_label=True,
             method=method,
-            clusters=problem.clusters,
+            **self._by_cluster,
             **self.drawing,
         )
         low, high = found.confidence_interval(1.0 - self.alpha)

@@ -355,7 +355,7 @@ def test_missing_clusters_are_requested(three):
         ((np.arange(N), GOOD), {}, ValueError, "holds 250 different labels"),
         ((np.where(Y, "a", "b"), GOOD), {}, ValueError, "pos_label=1 is not a label"),
         ((Y, GOOD), {"clusters": CLUSTERS[1:]}, ValueError, "cluster of each of the 250 samples"),
-        ((Ranking([1, 1], [1, 0]),), {"clusters": [0, 1]}, TypeError, "clusters need the labels"),
+        ((Ranking([1, 1], [1, 0]),), {"clusters": [0, 1]}, TypeError, "clusters needs y_true"),
         ((Ranking([1, 1], [1, 0]), GOOD), {}, TypeError, "y_score must be left out"),
     ],
 )
