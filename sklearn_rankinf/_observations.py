@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._frozen_distributions import NullDistribution
 from sklearn_rankinf._inference.graded import GradedGain, PermutedGain
@@ -176,7 +177,14 @@ def masses(sample: Sample) -> Any:
     return np.array([ranking.n_positives for ranking in sample.rankings])
 
 
-def undefined(metric: Metric, sample: Sample, average: str | None) -> str | None:
+def warn_of_undefined(metric: Metric, sample: Sample, average: str | None) -> None:
+    """Warn about an undefined value, of one or several classes."""
+    message = _undefined(metric, sample, average)
+    if message is not None:
+        warn_caller(message, UndefinedMetricWarning)
+
+
+def _undefined(metric: Metric, sample: Sample, average: str | None) -> str | None:
     """Text of the warning about an undefined value of one or several classes, otherwise None."""
     of_classes = masses(sample)
     if average in ("weighted", "micro") and of_classes.any():

@@ -36,7 +36,6 @@ from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,
     Sample,
-    as_ranking,
     as_seed_sequence,
     block_of_each,
     check_alternative,
@@ -902,7 +901,7 @@ def _given_rankings(rankings: Any, y_score: Any, groups: Any) -> dict[Any, Ranki
         given = "y_score" if y_score is not None else "groups"
         raise TypeError(f"{given} must be left out if y_true contains rankings.")
     queries = rankings.items() if isinstance(rankings, Mapping) else enumerate(rankings)
-    return {query: as_ranking(ranking) for query, ranking in queries}
+    return {query: Sample.read(ranking, None).rankings[0] for query, ranking in queries}
 
 
 def read_queries(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from dataclasses import replace
 from inspect import signature
 from numbers import Integral
 from types import MappingProxyType
@@ -20,19 +20,25 @@ from sklearn_rankinf._frozen_distributions import NullDistribution, pvalue_log_a
 from sklearn_rankinf._guard import default_errors, scorer_factory
 from sklearn_rankinf._metrics import as_metric, check_scalar_k, registered
 from sklearn_rankinf._null_distributions import frozen_null_distribution
-from sklearn_rankinf._observations import check_takes_weights, observe_ranking
+from sklearn_rankinf._observations import (
+    check_takes_weights,
+    observe_ranking,
+    warn_of_design,
+    warn_of_undefined,
+)
 from sklearn_rankinf._ranking import (
+    Design,
     PosLabel,
     Ranking,
+    Sample,
     check_average,
     check_integer,
     check_option,
     check_pos_label,
     check_weights_follow,
 )
-from sklearn_rankinf._restricted import DesignWarning
 from sklearn_rankinf._results import adjusted, as_log10, standardized
-from sklearn_rankinf._significance import metric_test
+from sklearn_rankinf._significance import significance_of
 from sklearn_rankinf._statistics.additive import Metric, Statistic
 
 
@@ -67,7 +73,6 @@ _OUTPUTS = ("neg_log10_pvalue", "pvalue", "zscore", "adjusted", "statistic", "al
 # Number of samples up to which all digits of a p-value cost little.
 _SHORT = 64
 # Only one scorer of a dict repeats the warnings of tests about weights and few labellings.
-_OF_SAMPLES = frozenset({"sample_weight", "strata", "clusters", "order"})
 _RESPONSE_METHODS = ("decision_function", "predict_proba", "predict")
 
 # Key of the dict -> (output, method); a method of None is the requested one.
@@ -346,20 +351,32 @@ def significance_score(
     if k is not None:
         _check_fold_holds(k, np.shape(y_score)[0])
     chosen = as_metric(metric, k)
-    of_samples: dict[str, Any] = {}
-    if sample_weight is not None:
-        of_samples = {"sample_weight": sample_weight, "weights_follow": weights_follow}
-    restrictions: dict[str, Any] = {"strata": strata, "clusters": clusters, "order": order}
-    restrictions["block_length"] = block_length
-    of_samples |= {name: values for name, values in restrictions.items() if values is not None}
     warns = _warns(output, in_dict)
-    if np.ndim(y_score) == 2 and np.shape(y_score)[1] > 1:
+    several = np.ndim(y_score) == 2 and np.shape(y_score)[1] > 1
+    if several:
         _check_average_is_given(average, np.shape(y_score)[1])
-        options |= {"average": average, **of_samples}
-        score, ran = _score_by_test(y_true, y_score, chosen, output, options, warns)
+    if pos_label is None:
+        pos_label = 1 if several else _greater_label(y_true)
+    sample = Sample.read(
+        y_true,
+        y_score,
+        pos_label=pos_label,
+        columns="classes" if several else "",
+        sample_weight=sample_weight,
+        strata=strata,
+        clusters=clusters,
+        order=order,
+        block_length=block_length,
+    )
+    if not several and sample.n_positives == 0:
+        if not in_dict or output == "statistic":
+            _warn_of_no_positives()
+        sample = replace(sample, design=Design(sample.n_items))
+    if several or sample.design.restrictions or sample.design.weights is not None:
+        averaged = {"average": average if several else None, "weights_follow": weights_follow}
+        score, ran = _score_by_test(sample, chosen, output, averaged, options, warns)
     else:
-        options["pos_label"] = _greater_label(y_true) if pos_label is None else pos_label
-        score, ran = _score_binary(y_true, y_score, chosen, output, options, of_samples, in_dict)
+        score, ran = _score_ranking(sample.rankings[0], chosen, output, options)
     if warns and ran == "permutation" and _is_at_floor(score, output, n_permutations):
         _warn_of_the_floor(n_permutations)
     return score
@@ -370,24 +387,10 @@ _DEFAULTS = {
 }
 
 
-def _score_binary(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    metric: Metric,
-    output: str,
-    options: dict[str, Any],
-    of_samples: dict[str, Any],
-    in_dict: bool,
+def _score_ranking(
+    ranking: Ranking, metric: Metric, output: str, options: dict[str, Any]
 ) -> tuple[float, str]:
     """Return one output for a binary ranking, and the method that was used."""
-    pos_label = options.pop("pos_label")
-    ranking = Ranking.from_scores(y_true, y_score, pos_label=pos_label)
-    if ranking.n_positives == 0:
-        if not in_dict or output == "statistic":
-            _warn_of_no_positives()
-    elif of_samples:
-        options |= {"pos_label": pos_label, **of_samples}
-        return _score_by_test(y_true, y_score, metric, output, options, _warns(output, in_dict))
     statistic, null = observe_ranking(ranking, metric, **options)
     # Many folds share the null distribution of a short list without ties, which is cached.
     in_a_hurry = ranking.n_samples > _SHORT or ranking.n_blocks < ranking.n_samples
@@ -409,21 +412,20 @@ def _read_without_tail(statistic: float, null: NullDistribution, output: str) ->
 
 
 def _score_by_test(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
+    sample: Sample,
     metric: Metric,
     output: str,
+    averaged: dict[str, Any],
     options: dict[str, Any],
     warns: bool,
 ) -> tuple[float, str]:
-    """Return one output of the complete test, for weights and averages."""
+    """Return one output of the complete test, for weights, averages and restrictions."""
     if output == "statistic":
         options = {**options, "n_permutations": 1}  # the statistic does not depend on them
-    silent = not warns and not _OF_SAMPLES.isdisjoint(options)
-    with warnings.catch_warnings() if silent else nullcontext():
-        if silent:
-            warnings.simplefilter("ignore", DesignWarning)
-        result = metric_test(y_true, y_score, metric=metric, **options)
+    if warns:
+        warn_of_design(sample, **averaged)
+    result = significance_of(metric, sample, n_jobs=None, **averaged, **options)
+    warn_of_undefined(result.metric, sample, averaged["average"])
     if output == "neg_log10_pvalue":
         return abs(float(result.log10_pvalue)), result.method
     field = "adjusted_statistic" if output == "adjusted" else output

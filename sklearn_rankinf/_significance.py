@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._frozen_distributions import plain
 from sklearn_rankinf._guard import result_function
@@ -26,8 +25,8 @@ from sklearn_rankinf._observations import (
     masses,
     observe,
     one_of_each_k,
-    undefined,
     warn_of_design,
+    warn_of_undefined,
 )
 from sklearn_rankinf._ranking import (
     PosLabel,
@@ -37,7 +36,6 @@ from sklearn_rankinf._ranking import (
     check_average,
     check_stopping,
     check_weights_follow,
-    warn_caller,
 )
 from sklearn_rankinf._results import MetricTestResult, results_as_one, significance_fields
 from sklearn_rankinf._statistics.additive import HitsAtK, Metric
@@ -338,17 +336,17 @@ def _test(
     if by_class:
         classes = [sample.single(number) for number in range(sample.n_classes)]
         results = [significance_of(metric, own, **options) for own in classes]
-        _warn_of_undefined(results[0].metric, sample, average)
+        warn_of_undefined(results[0].metric, sample, average)
         return results_as_one(results, (len(results),), classes=sample.names)
     one_by_one = several_k and (
         sample.n_classes > 1 or bool(sample.design.restrictions) or n_exceedances is not None
     )
     if not one_by_one:
         result = significance_of(metric, sample, **options)
-        _warn_of_undefined(result.metric, sample, average)
+        warn_of_undefined(result.metric, sample, average)
         return result
     results = [significance_of(one, sample, **options) for one in one_of_each_k(metric)]
-    _warn_of_undefined(results[0].metric, sample, average)
+    warn_of_undefined(results[0].metric, sample, average)
     at_k = metric.at(results[0].n_samples)
     common = {"metric": at_k, "n_positives": results[0].n_positives}
     return results_as_one(results, np.shape(at_k.k), **common)  # type: ignore[attr-defined]
@@ -379,12 +377,6 @@ def significance_of(
         return result
     nothing = plain(np.full(np.shape(statistic), math.nan))
     return replace(result, zscore=nothing, adjusted_statistic=nothing)
-
-
-def _warn_of_undefined(metric: Metric, sample: Sample, average: str | None) -> None:
-    message = undefined(metric, sample, average)
-    if message is not None:
-        warn_caller(message, UndefinedMetricWarning)
 
 
 @result_function

@@ -22,7 +22,7 @@ from sklearn_rankinf import (
     rie_score,
 )
 from sklearn_rankinf._metrics import METRICS, needs_k, value_of
-from sklearn_rankinf._ranking import as_ranking, resolve_k
+from sklearn_rankinf._ranking import Sample, resolve_k
 
 
 def _test_of(make, names):
@@ -46,7 +46,7 @@ def _given(*, statistic):
 
 
 def rank_statistic_score(y_true, y_score=None, *, statistic):
-    return value_of(statistic, as_ranking(y_true, y_score, needs_ties=False))
+    return value_of(statistic, Sample.read(y_true, y_score, needs_ties=False).rankings[0])
 
 
 _OF_DCG = DiscountedCumulativeGain, ("k", "normalize")

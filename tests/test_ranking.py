@@ -41,7 +41,7 @@ from sklearn_rankinf import (
     score_strata,
     standardized_average_precision_score,
 )
-from sklearn_rankinf._ranking import LabelTable, Sample, as_label_table, as_ranking, rank_order
+from sklearn_rankinf._ranking import Sample, rank_order
 
 try:
     import pyarrow as pa
@@ -271,22 +271,22 @@ CLASS_TABLES = {
 @pytest.mark.parametrize("table", CLASS_TABLES.values(), ids=CLASS_TABLES.keys())
 def test_scores_of_classes_are_ranked_by_exact_comparison(table):
     y_true = np.arange(9) % 3
-    labels, scores = as_label_table(y_true, table)
+    sample = Sample.read(y_true, table, columns="classes")
     for column in range(3):
         sizes, hits = by_sorting((y_true == column).tolist(), [row[column] for row in CLASS_SCORES])
-        ranking = LabelTable(labels, scores).ranking(column)
+        ranking = sample.rankings[column]
         assert ranking.tie_sizes.tolist() == sizes
         assert ranking.hits.tolist() == hits
     sizes, _ = by_sorting([0] * 27, [score for row in CLASS_SCORES for score in row])
-    assert rank_order(scores.ravel())[1].tolist() == sizes
+    assert rank_order(np.column_stack(sample.scores).ravel())[1].tolist() == sizes
 
 
 def test_table_with_columns_of_integers_and_floats():
     frame = pd.DataFrame({"a": [LARGE, LARGE + 1, LARGE + 2], "b": [0.5, 0.25, float(LARGE)]})
     frame["c"] = [0, 1, 2]
-    _, scores = as_label_table([0, 1, 2], frame)
-    assert [Fraction(score) for score in scores[:, 0].tolist()] == [LARGE, LARGE + 1, LARGE + 2]
-    assert scores[:, 1].tolist() == [0.5, 0.25, LARGE]
+    scores = Sample.read([0, 1, 2], frame, columns="classes").scores
+    assert [Fraction(score) for score in scores[0].tolist()] == [LARGE, LARGE + 1, LARGE + 2]
+    assert scores[1].tolist() == [0.5, 0.25, LARGE]
 
 
 def test_scores_of_two_rankers_are_swapped_without_rounding():
@@ -652,11 +652,11 @@ def test_missing_dask_names_the_extra(monkeypatch):
         Ranking.from_dask([0, 1], [0.1, 0.2])
 
 
-def test_as_ranking_takes_either_form():
+def test_a_sample_is_read_from_either_form():
     ranking = Ranking.from_counts(TIE_SIZES, HITS)
-    assert as_ranking(ranking) is ranking
-    assert as_ranking(ranking, pos_label="ignored") is ranking
-    assert_is_example(as_ranking(as_text(LABELS), SCORES, "yes"))
+    assert Sample.read(ranking, None).rankings[0] is ranking
+    assert Sample.read(ranking, None, pos_label="ignored").rankings[0] is ranking
+    assert_is_example(Sample.read(as_text(LABELS), SCORES, pos_label="yes").rankings[0])
 
 
 GOOD = [0.1, 0.2, 0.3]
@@ -969,9 +969,9 @@ def test_wrong_counts(tie_sizes, hits, error, message):
 def test_scores_and_ranking_exclude_each_other():
     ranking = Ranking.from_counts(TIE_SIZES, HITS)
     with pytest.raises(TypeError, match=r"y_score must be left out .*; got y_score of type list"):
-        as_ranking(ranking, SCORES)
+        Sample.read(ranking, SCORES)
     with pytest.raises(TypeError, match=r"y_score is missing: .*\(got list\), or pass a Ranking"):
-        as_ranking(LABELS)
+        Sample.read(LABELS, None)
 
 
 @pytest.mark.parametrize("y_true", [[0, 2, 0], ["no", "yes", "no"], [0, 0.5, 1], [0, np.nan, 1]])

@@ -21,24 +21,20 @@ from sklearn_rankinf._ranking.exact_numbers import (
     rank_order,
 )
 from sklearn_rankinf._ranking.ranking import (
-    LabelTable,
     Ranking,
-    as_ranking,
-    read_rankers,
 )
-from sklearn_rankinf._ranking.sample import Design, Sample
+from sklearn_rankinf._ranking.sample import (
+    Design,
+    Sample,
+)
 from sklearn_rankinf._ranking.validation import (
     PosLabel,
-    as_binary,
     as_floats,
-    as_label_table,
     as_labels,
     as_numbers,
-    as_relevances,
     as_scores,
     as_seed_sequence,
     as_shape,
-    as_weights,
     check_alternative,
     check_average,
     check_between,
@@ -46,7 +42,6 @@ from sklearn_rankinf._ranking.validation import (
     check_counts,
     check_integer,
     check_k,
-    check_lengths,
     check_levels,
     check_n_jobs,
     check_no_closed_form,
@@ -60,8 +55,6 @@ from sklearn_rankinf._ranking.validation import (
     check_verbose,
     check_weights_follow,
     class_names,
-    has_classes,
-    has_grades,
     mark_positives,
     n_dimensions_of_k,
     numbered,

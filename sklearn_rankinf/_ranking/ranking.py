@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
@@ -295,94 +294,6 @@ class Ranking:
         return cls(tie_sizes, hits, has_all_ties=has_all_ties)
 
 
-def as_ranking(
-    y_true: ArrayLike | Ranking,
-    y_score: ArrayLike | None = None,
-    pos_label: PosLabel = 1,
-    *,
-    needs_ties: bool = True,
-) -> Ranking:
-    """Return the ranking given by the first arguments of a test or a score.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, which is returned unchanged.
-    y_score : array-like of shape (n_samples,), optional
-        Scores; omitted if and only if `y_true` is a ranking.
-    pos_label : int, float, bool or str, default=1
-        The label of the positives; not used for a ranking.
-    needs_ties : bool, default=True
-        Whether ties of negatives matter, as they do for every null distribution.
-
-    Returns
-    -------
-    ranking : Ranking
-        The validated ranking.
-    """
-    if isinstance(y_true, Ranking):
-        if y_score is not None:
-            raise TypeError(
-                "y_score must be left out when y_true is a Ranking, which contains the order; "
-                f"got y_score of type {type(y_score).__name__}."
-            )
-        if needs_ties and not y_true.has_all_ties:
-            raise ValueError(
-                "The null distribution depends on ties among the negatives, which are unknown in a "
-                "Ranking with has_all_ties=False; count all scores, as "
-                "Ranking.from_dask(..., counts='all') does, or, if equal scores are rare, use the "
-                "null distribution without ties, such as ap_null_distribution(n_samples, "
-                "n_positives)."
-            )
-        return y_true
-    if y_score is None:
-        raise TypeError(
-            f"y_score is missing: pass the scores with y_true (got {type(y_true).__name__}), or "
-            "pass a Ranking as y_true."
-        )
-    return Ranking.from_scores(y_true, y_score, pos_label=pos_label)
-
-
-@dataclass(frozen=True, eq=False)
-class LabelTable:
-    """Labels and scores with one column per class.
-
-    Attributes
-    ----------
-    labels : ndarray of bool of shape (n_samples, n_classes)
-        Whether a sample belongs to a class.
-    scores : ndarray of shape (n_samples, n_classes)
-        Scores, larger for samples more likely to belong to the class.
-    """
-
-    labels: NDArray[np.bool_]
-    scores: NDArray[Any]
-
-    @property
-    def n_samples(self) -> int:
-        """Number of samples."""
-        return len(self.labels)
-
-    @property
-    def n_positives(self) -> NDArray[np.int64]:
-        """Number of samples of each class."""
-        return np.asarray(self.labels.sum(axis=0), dtype=np.int64)
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return int(self.labels.shape[1])
-
-    def column(self, index: int) -> LabelTable:
-        """Labels and scores of one class."""
-        columns = slice(index, index + 1)
-        return LabelTable(self.labels[:, columns], self.scores[:, columns])
-
-    def ranking(self, index: int) -> Ranking:
-        """Ranking for one class."""
-        return Ranking(*counts_by_block(self.labels[:, index], self.scores[:, index]))
-
-
 def counts_by_block(
     positive: NDArray[np.bool_], scores: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -405,61 +316,3 @@ def _check_hits(tie_sizes: NDArray[np.int64], hits: NDArray[np.int64]) -> None:
     ):
         if wrong.any():
             raise ValueError(f"{message}; got {first_wrong(values, wrong)}.")
-
-
-def read_rankers(
-    y_true: Any, y_scores: Any, pos_label: PosLabel
-) -> tuple[list[Any], NDArray[np.bool_], list[NDArray[Any]]]:
-    """Return the names of several rankers of the same samples, the positives, and the scores."""
-    positive = _read_labels_once(y_true, pos_label)
-    names, columns = _columns(y_scores, positive.size)
-    if not names:
-        raise ValueError("y_scores contains no candidate; pass the scores of at least one.")
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise ValueError(f"y_scores has several candidates named {repeated[0]!r}; rename them.")
-    scores = []
-    for name, column in zip(names, columns, strict=True):
-        try:
-            scores.append(as_binary(positive, column, True)[1])
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"Candidate {name!r}: {error}") from error
-    return names, positive, scores
-
-
-def _read_labels_once(y_true: Any, pos_label: PosLabel) -> NDArray[np.bool_]:
-    """Mark the positives, once for all rankers."""
-    if isinstance(y_true, Ranking):
-        raise TypeError(
-            "y_true is a Ranking, which does not identify the samples; pass the labels of the "
-            "samples, and the scores of all candidates for these samples."
-        )
-    try:
-        n_samples = np.size(y_true)
-    except ValueError:
-        n_samples = 1  # ragged input raises an error in as_binary
-    positive, _ = as_binary(y_true, np.zeros(n_samples), pos_label)
-    return positive
-
-
-def _columns(y_scores: Any, n_samples: int) -> tuple[list[Any], list[Any]]:
-    """Names and scores of the rankers in a dict, a frame or a table."""
-    if isinstance(y_scores, Mapping):
-        return list(y_scores), list(y_scores.values())
-    if hasattr(y_scores, "columns"):
-        names = list(y_scores.columns)
-        # A repeated name selects several columns; the check of names raises an error for it.
-        return names, [y_scores[name] for name in names]
-    try:
-        table = np.asanyarray(y_scores)
-    except ValueError as error:
-        raise ValueError(f"y_scores cannot be read as a table: {error}") from error
-    if table.ndim != 2 or len(table) != n_samples:
-        remedy = "pass y_scores.T if its rows are the candidates"
-        if table.ndim < 2:
-            remedy = "for a single candidate pass a table with one column, y_scores.reshape(-1, 1)"
-        raise ValueError(
-            f"y_scores must have one row for each of the {n_samples} samples and one column for "
-            f"each candidate; got shape {table.shape}: {remedy}."
-        )
-    return list(range(table.shape[1])), list(table.T)

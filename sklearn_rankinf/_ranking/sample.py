@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankinf._ranking.exact_numbers import block_of_each
-from sklearn_rankinf._ranking.ranking import Ranking, as_ranking, counts_by_block
+from sklearn_rankinf._ranking.ranking import Ranking, counts_by_block
 from sklearn_rankinf._ranking.validation import (
     PosLabel,
+    as_binary,
     as_label_table,
     as_labels,
     as_relevances,
@@ -27,7 +28,6 @@ from sklearn_rankinf._ranking.validation import (
     has_grades,
     mark_positives,
     numbered,
-    refuse_list_of_tables,
 )
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats, Integers
@@ -316,7 +316,7 @@ class Sample:
         """
         if columns in ("", "classes") and (isinstance(y_true, Ranking) or y_score is None):
             _check_has_items(y_true, y_score, design)
-            ranking = as_ranking(y_true, y_score, pos_label, needs_ties=needs_ties)
+            ranking = _given_ranking(y_true, y_score, needs_ties)
             read = Design.read(ranking.n_samples, **design)
             return cls(np.empty((0, 1)), (), ["ranking"], read, ranking)
         labels: NDArray[Any]
@@ -442,45 +442,55 @@ def _check_has_items(y_true: Any, y_score: Any, design: Mapping[str, Any]) -> No
             )
 
 
+def _given_ranking(y_true: Any, y_score: Any, needs_ties: bool) -> Ranking:
+    """A ranking that takes the place of labels and scores."""
+    if isinstance(y_true, Ranking):
+        if y_score is not None:
+            raise TypeError(
+                "y_score must be left out when y_true is a Ranking, which contains the order; "
+                f"got y_score of type {type(y_score).__name__}."
+            )
+        if needs_ties and not y_true.has_all_ties:
+            raise ValueError(
+                "The null distribution depends on ties among the negatives, which are unknown in a "
+                "Ranking with has_all_ties=False; count all scores, as "
+                "Ranking.from_dask(..., counts='all') does, or, if equal scores are rare, use the "
+                "null distribution without ties, such as ap_null_distribution(n_samples, "
+                "n_positives)."
+            )
+        return y_true
+    raise TypeError(
+        f"y_score is missing: pass the scores with y_true (got {type(y_true).__name__}), or "
+        "pass a Ranking as y_true."
+    )
+
+
 def _read_binary(
     y_true: Any, y_score: Any, pos_label: PosLabel, columns: str | Sequence[str]
 ) -> tuple[NDArray[np.bool_], list[Any], list[NDArray[Any]]]:
     """Positives, names of the rankers, and their scores."""
     if columns in ("", "classes"):
-        refuse_list_of_tables(y_score)
-    elif isinstance(y_true, Ranking):
+        positive, own = as_binary(y_true, y_score, pos_label)
+        return positive, ["ranking"], [own]
+    if isinstance(y_true, Ranking):
         raise TypeError(
             "y_true is a Ranking, which does not identify the samples; pass the labels of the "
             "samples, and the scores of all candidates for these samples."
         )
-    labels = as_labels(y_true)
-    names: list[Any]
-    if columns == "rankers":
-        positive, _ = mark_positives(labels, pos_label)
-        names, given = _columns(y_score, labels.size)
-        scores = []
-        for name, column in zip(names, given, strict=True):
-            try:
-                scores.append(_read_scores(column, labels.size))
-            except (TypeError, ValueError) as error:
-                raise type(error)(f"Candidate {name!r}: {error}") from error
-        return positive, names, scores
-    if columns in ("", "classes"):
-        names, scores = ["ranking"], [_read_scores(y_score, labels.size)]
-    else:
-        names = list(columns)
-        scores = [
-            _read_scores(own, labels.size, name) for name, own in zip(names, y_score, strict=True)
-        ]
+    labels, scores = as_labels(y_true), []
+    if columns != "rankers":
+        for name, own in zip(columns, y_score, strict=True):
+            scores.append(as_scores(own, name))
+            check_lengths(labels.size, scores[-1].size, name)
+        return mark_positives(labels, pos_label)[0], list(columns), scores
     positive, _ = mark_positives(labels, pos_label)
+    names, given = _columns(y_score, labels.size)
+    for name, own in zip(names, given, strict=True):
+        try:
+            scores.append(as_binary(positive, own, True)[1])
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"Candidate {name!r}: {error}") from error
     return positive, names, scores
-
-
-def _read_scores(y_score: Any, n_labels: int, name: str = "y_score") -> NDArray[Any]:
-    refuse_list_of_tables(y_score)
-    scores = as_scores(y_score, name)
-    check_lengths(n_labels, scores.size, name)
-    return scores
 
 
 def _columns(y_scores: Any, n_samples: int) -> tuple[list[Any], list[Any]]:

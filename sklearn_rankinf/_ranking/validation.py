@@ -29,14 +29,14 @@ def as_binary(
     y_true: ArrayLike, y_score: ArrayLike, pos_label: PosLabel, name: str = "y_score"
 ) -> tuple[NDArray[np.bool_], NDArray[Any]]:
     """Mark the positives of binary labels and read their scores."""
-    refuse_list_of_tables(y_score)
+    _refuse_list_of_tables(y_score)
     labels, scores = as_labels(y_true), as_scores(y_score, name)
     check_lengths(len(labels), len(scores), name)
     positive, _ = mark_positives(labels, pos_label)
     return positive, scores
 
 
-def refuse_list_of_tables(y_score: Any) -> None:
+def _refuse_list_of_tables(y_score: Any) -> None:
     """Raise an error for the list of tables that predict_proba of several outputs returns."""
     if isinstance(y_score, list | tuple) and y_score and getattr(y_score[0], "ndim", 0) == 2:
         raise ValueError(
