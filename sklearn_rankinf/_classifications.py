@@ -18,16 +18,16 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn_rankinf._formatting import as_frame, as_html, state_pvalue
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._ranking import (
+    Design,
     PosLabel,
-    as_labels,
     as_seed_sequence,
     check_alternative,
     check_integer,
     check_n_jobs,
     check_option,
     check_verbose,
-    mark_positives,
-    numbered,
+    read_labels,
+    read_predictions,
     warn_caller,
 )
 from sklearn_rankinf._sampling.labellings import chunk_sizes
@@ -316,7 +316,7 @@ def randomization_test(
         positive, by_a, by_b = read_predictions(
             y_true, pos_label, y_pred_a=y_pred_a, y_pred_b=y_pred_b
         )
-        units = _units(clusters, positive.size)
+        units = Design.read(positive.size, clusters=clusters).clusters
         comparison = _compare_counts(
             metric, positive, by_a, by_b, units, method, alternative, draws
         )
@@ -334,51 +334,6 @@ def randomization_test(
         n_discordant=comparison.n_discordant,
         n_resamples=n_permutations if is_random else None,
     )
-
-
-# Labels.
-
-
-def read_predictions(
-    y_true: ArrayLike, pos_label: PosLabel, **predictions: ArrayLike
-) -> list[Booleans]:
-    """Mark the positives of the labels and of each of the predictions, which are passed by name."""
-    labels = _read_all(y_true, predictions)
-    distinct = sorted(set().union(*(np.unique(values).tolist() for values in labels)))
-    if len(distinct) > 2:
-        names = ", ".join(repr(label) for label in distinct[:5])
-        raise ValueError(
-            f"y_true and {' and '.join(predictions)} hold {len(distinct)} different labels "
-            f"({names}{', ...' if len(distinct) > 5 else ''}), but must hold two: call once per "
-            "class, with y_true == label and the predictions == label."
-        )
-    positive, _ = mark_positives(np.concatenate(labels), pos_label)
-    return np.split(positive, len(labels))
-
-
-def _read_all(y_true: ArrayLike, predictions: dict[str, ArrayLike]) -> list[NDArray[Any]]:
-    """Read labels and predictions of the same length and kind."""
-    named = {"y_true": y_true, **predictions}
-    labels = [as_labels(values, name) for name, values in named.items()]
-    *names, last = named
-    listed = f"{', '.join(names)} and {last}"
-    if len({values.size for values in labels}) > 1:
-        sizes = ", ".join(str(values.size) for values in labels)
-        raise ValueError(f"{listed} must have the same length; got lengths {sizes}.")
-    kinds = ["strings" if values.dtype.kind in "UO" else "numbers" for values in labels]
-    if len(set(kinds)) > 1:
-        raise TypeError(
-            f"{listed} must hold labels of one kind; got {', '.join(kinds)}: convert all of "
-            "them to strings or to numbers."
-        )
-    return labels
-
-
-def _units(clusters: Iterable[Hashable] | None, n_samples: int) -> Integers | None:
-    """Number of the cluster of each sample; None where each sample is swapped by itself."""
-    if clusters is None:
-        return None
-    return numbered(clusters, "clusters", "cluster", n_samples)[0]
 
 
 def _check_method(method: Any, metric: Any) -> None:
@@ -816,9 +771,9 @@ def _compare_by_calls(
     draws: _Draws,
 ) -> _Comparison:
     """Compare by a metric that takes labels as they are."""
-    labels = _read_all(y_true, {"y_pred_a": y_pred_a, "y_pred_b": y_pred_b})
+    labels = read_labels(y_true, {"y_pred_a": y_pred_a, "y_pred_b": y_pred_b})
     differs = labels[1] != labels[2]
-    units = _units(clusters, differs.size)
+    units = Design.read(differs.size, clusters=clusters).clusters
     swapped = np.flatnonzero(differs)
     _, codes = np.unique(swapped if units is None else units[swapped], return_inverse=True)
     calls = _CalledSwaps(metric, labels[0], labels[1], labels[2], swapped, codes, alternative)

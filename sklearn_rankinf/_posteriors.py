@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, special, stats
 
-from sklearn_rankinf._classifications import read_predictions
 from sklearn_rankinf._frozen_distributions import plain
 from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._ranking import (
@@ -22,6 +21,7 @@ from sklearn_rankinf._ranking import (
     check_integer,
     check_option,
     check_positive,
+    read_predictions,
 )
 from sklearn_rankinf._statistics.increments import Floats
 

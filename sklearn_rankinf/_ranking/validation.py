@@ -168,6 +168,41 @@ def _distinct(labels: NDArray[Any]) -> list[Any]:
     return sorted(set(labels.tolist())) if by_hash else np.unique(labels).tolist()
 
 
+def read_predictions(
+    y_true: ArrayLike, pos_label: PosLabel, **predictions: ArrayLike
+) -> list[NDArray[np.bool_]]:
+    """Mark the positives of the labels and of each of the predictions, which are passed by name."""
+    labels = read_labels(y_true, predictions)
+    distinct = sorted(set().union(*(np.unique(values).tolist() for values in labels)))
+    if len(distinct) > 2:
+        names = ", ".join(repr(label) for label in distinct[:5])
+        raise ValueError(
+            f"y_true and {' and '.join(predictions)} hold {len(distinct)} different labels "
+            f"({names}{', ...' if len(distinct) > 5 else ''}), but must hold two: call once per "
+            "class, with y_true == label and the predictions == label."
+        )
+    positive, _ = mark_positives(np.concatenate(labels), pos_label)
+    return np.split(positive, len(labels))
+
+
+def read_labels(y_true: ArrayLike, predictions: dict[str, ArrayLike]) -> list[NDArray[Any]]:
+    """Read labels and predictions of the same length and kind."""
+    named = {"y_true": y_true, **predictions}
+    labels = [as_labels(values, name) for name, values in named.items()]
+    *names, last = named
+    listed = f"{', '.join(names)} and {last}"
+    if len({values.size for values in labels}) > 1:
+        sizes = ", ".join(str(values.size) for values in labels)
+        raise ValueError(f"{listed} must have the same length; got lengths {sizes}.")
+    kinds = ["strings" if values.dtype.kind in "UO" else "numbers" for values in labels]
+    if len(set(kinds)) > 1:
+        raise TypeError(
+            f"{listed} must hold labels of one kind; got {', '.join(kinds)}: convert all of "
+            "them to strings or to numbers."
+        )
+    return labels
+
+
 def has_grades(y_true: Any) -> bool:
     """Whether labels are numbers of more than two values."""
     try:
