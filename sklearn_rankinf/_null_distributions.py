@@ -521,16 +521,7 @@ def frozen_null_distribution(
     """Check the arguments and return the null distribution of a metric."""
     n, m = check_counts(n_samples, n_positives)
     sizes = check_tie_sizes(tie_sizes, n)
-    statistic = metric.at(n)
-    method = check_method(statistic, method)
-    if method == "zhang_su":
-        _check_zhang_su(n, m, statistic.horizon, sizes)
-    if isinstance(statistic, FirstHitStatistic) and n > _MAX_LISTED:
-        raise ValueError(
-            f"n_samples must be at most {_MAX_LISTED} for reciprocal rank, whose null distribution "
-            f"lists every rank; got {n}."
-        )
-    check_weights(statistic, n, m)
+    statistic, method = check_metric_and_method(metric, method, n, m, sizes)
     return _kind_of(statistic)(
         statistic,
         n,
@@ -542,6 +533,23 @@ def frozen_null_distribution(
         check_n_jobs(n_jobs),
         check_verbose(verbose),
     )
+
+
+def check_metric_and_method(
+    metric: Metric, method: Any, n: int, m: int, tie_sizes: Integers | None = None
+) -> tuple[Metric, str]:
+    """Read a metric and a method of its null distribution for lists of one size."""
+    statistic = metric.at(n)
+    method = check_method(statistic, method)
+    if method == "zhang_su":
+        _check_zhang_su(n, m, statistic.horizon, tie_sizes)
+    if isinstance(statistic, FirstHitStatistic) and n > _MAX_LISTED:
+        raise ValueError(
+            f"n_samples must be at most {_MAX_LISTED} for reciprocal rank, whose null distribution "
+            f"lists every rank; got {n}."
+        )
+    check_weights(statistic, n, m)
+    return statistic, method
 
 
 def _kind_of(metric: Metric) -> Callable[..., NullDistribution]:

@@ -848,12 +848,10 @@ def _query_results(
             tie_sizes=ties,
             method=method,
             n_permutations=n_permutations,
-            random_state=0,
+            random_state=seeds,
         )
         for n, m, ties in (sizes[queries[0]] for queries in members)
     ]
-    for null in nulls:
-        null._seeds = seeds
     tasks: list[tuple[NullDistribution, Any]]
     tasks = [(null, statistic[queries]) for null, queries in zip(nulls, members, strict=True)]
     if null_of_mean.method == "analytic":

@@ -19,7 +19,7 @@ from sklearn.metrics import make_scorer
 from sklearn_rankinf._frozen_distributions import NullDistribution, pvalue_log_and_error, tolerating
 from sklearn_rankinf._guard import default_errors, scorer_factory
 from sklearn_rankinf._metrics import as_metric, check_scalar_k, registered
-from sklearn_rankinf._null_distributions import frozen_null_distribution
+from sklearn_rankinf._null_distributions import check_metric_and_method
 from sklearn_rankinf._observations import (
     check_takes_weights,
     observe_ranking,
@@ -31,6 +31,7 @@ from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,
     Sample,
+    as_seed_sequence,
     check_average,
     check_integer,
     check_option,
@@ -286,8 +287,8 @@ def make_significance_scorer(
     n_permutations = check_integer(n_permutations, "n_permutations", 1)
     options: dict[str, Any] = {"method": "permutation" if method == "both" else method}
     options |= {"k": k, "average": average}
+    _check_metric(metric, random_state=random_state, **options)
     options |= {"n_permutations": n_permutations, "random_state": random_state}
-    _check_metric(metric, **options)
     weights_follow = check_weights_follow(weights_follow)
     if weights_follow != "label":
         check_takes_weights(metric, f"weights_follow={weights_follow!r}")
@@ -502,9 +503,7 @@ def _keys_of(method: str, output: str) -> Mapping[str, tuple[str, str | None]] |
     return _BOTH_METHODS
 
 
-def _check_metric(
-    metric: Any, *, k: Any, average: Any, method: str, n_permutations: int, random_state: Any
-) -> None:
+def _check_metric(metric: Any, *, k: Any, average: Any, method: str, random_state: Any) -> None:
     """Check the metric once, before any fold is scored."""
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
@@ -514,17 +513,11 @@ def _check_metric(
             f"metric={metric!r} has no average over classes; got average={average!r}: leave it "
             "out and score one class with pos_label."
         )
-    # The null distribution checks its arguments without computing or drawing anything.
-    is_generator = isinstance(random_state, np.random.RandomState | np.random.Generator)
     cut: Any = getattr(chosen, "k", None)
-    frozen_null_distribution(
-        chosen,
-        max(4, int(cut) + 1) if isinstance(cut, Integral) else 4,
-        2,
-        method=method,
-        n_permutations=n_permutations,
-        random_state=0 if is_generator else random_state,
-    )
+    n_samples = max(4, int(cut) + 1) if isinstance(cut, Integral) else 4
+    check_metric_and_method(chosen, method, n_samples, 2)
+    if not isinstance(random_state, np.random.RandomState | np.random.Generator):
+        as_seed_sequence(random_state)
 
 
 def _check_response_method(response_method: Any) -> None:
