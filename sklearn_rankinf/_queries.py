@@ -63,9 +63,9 @@ from sklearn_rankinf._results import (
     significance_fields,
 )
 from sklearn_rankinf._sampling.exchange import Exchange
+from sklearn_rankinf._sampling.joint import JointLists, ObservedLists
 from sklearn_rankinf._sampling.labellings import Sampler
 from sklearn_rankinf._sampling.mean import MeanSampler
-from sklearn_rankinf._sampling.resampling import JointLists, ObservedLists
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats, Integers
