@@ -1,9 +1,10 @@
 """Joint permutation distributions of several rankings: of the same items, or of several queries.
 
-For rankings of the same items the statistic is the maximum. The set of positive items is drawn once for all rankings: any items, or the items that a restricted
-exchange of labels allows. Every ranking has its own ranks of these items, so that the dependence
-between rankings is preserved (single-step maxT; Westfall and Young 1993 [1]_). The cost of a draw
-is proportional to the number of positives times the number of rankings.
+For rankings of the same items the statistic is the maximum. The set of positive items is drawn once
+for all rankings: any items, or the items that a restricted exchange of labels allows. Every ranking
+has its own ranks of these items, so that the dependence between rankings is preserved (single-step
+maxT; Westfall and Young 1993 [1]_). The cost of a draw is proportional to the number of positives
+times the number of rankings.
 
 References
 ----------
