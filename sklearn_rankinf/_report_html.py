@@ -16,7 +16,7 @@ import numpy as np
 from sklearn_rankinf._formatting import unbroken
 from sklearn_rankinf._plot._matplotlib import new_figure, shortened
 from sklearn_rankinf._plot.comparison import ComparisonDisplay
-from sklearn_rankinf._plot.interval import IntervalDisplay
+from sklearn_rankinf._plot.interval import IntervalDisplay, draw_chance_levels
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
 from sklearn_rankinf._plot.top_k import TopKSignificanceDisplay
 from sklearn_rankinf._report_text import (
@@ -190,7 +190,7 @@ def _draw_intervals(report: RankSignificanceReport, names: list[str]) -> Any:
     display = IntervalDisplay(list(report.intervals), name=_plain(names)).plot(figure.add_subplot())
     # The chance level of the tables depends on ties; an interval has no ties.
     chances = np.array([ranker.chance for ranker in report.rankers])
-    display._plot_chance_level(report.metric.symbol, chances, None)
+    draw_chance_levels(display.ax_, report.metric.symbol, chances)
     return figure
 
 

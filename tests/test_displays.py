@@ -1,36 +1,90 @@
-"""Displays: drawn values against enumeration and scipy; matplotlib's state is unchanged."""
+"""All displays: what they read, and what they leave alone. What is drawn has tests of its own."""
 
 from __future__ import annotations
 
 import inspect
-import itertools
 import sys
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse, stats
-from sklearn.datasets import make_classification
+from scipy import sparse
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import cross_validate
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from sklearn_rankinf import (
+    ComparisonDisplay,
+    IntervalDisplay,
     NullDistributionDisplay,
+    PowerDisplay,
+    TopKSignificanceDisplay,
     average_precision_test,
-    cross_val_significance,
-    mean_average_precision_test,
-    precision_at_k_test,
-    recall_at_k_test,
+    metric_comparison_test,
+    metric_interval,
+    metric_multiple_comparison_test,
+    metric_power,
+    top_k_significance_curve,
 )
-from sklearn_rankinf._plot import null_distribution
+from sklearn_rankinf._plot import comparison, power
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
+
+RNG = np.random.default_rng(0)
+Y = np.arange(60) % 5 == 0
+X = RNG.normal(size=(60, 2)) + Y[:, None]
+SCORES = {"weak": X[:, 0], "strong": X.sum(axis=1)}
+MODELS = {"linear": LogisticRegression().fit(X, Y), "Bayes": GaussianNB().fit(X, Y)}
+FEW = {"n_permutations": 99}
+
+# Displays of one or several rankers, with a result of each ranker.
+COMPUTE = {
+    NullDistributionDisplay: average_precision_test,
+    TopKSignificanceDisplay: top_k_significance_curve,
+    IntervalDisplay: metric_interval,
+}
+RESULTS = {
+    **{kind: {n: test(Y, s) for n, s in SCORES.items()} for kind, test in COMPUTE.items()},
+    PowerDisplay: {
+        str(k): [metric_power(40, m, metric="recall_at_k", k=k, odds=3.0) for m in (4, 8)]
+        for k in (5, 10)
+    },
+}
+SINGLE = {
+    **RESULTS,
+    ComparisonDisplay: metric_comparison_test(Y, *SCORES.values(), **FEW),
+}
+MANY = metric_multiple_comparison_test(Y, SCORES)
+
+several = pytest.mark.parametrize("kind", list(RESULTS), ids=lambda kind: kind.__name__)
+of_rankers = pytest.mark.parametrize("kind", list(COMPUTE), ids=lambda kind: kind.__name__)
+every = pytest.mark.parametrize("kind", list(SINGLE), ids=lambda kind: kind.__name__)
+of_folds = pytest.mark.parametrize("kind", [NullDistributionDisplay, TopKSignificanceDisplay])
+
+# A call of every method that draws.
+CALLS = {
+    **{f"{kind.__name__}.plot": kind(result).plot for kind, result in SINGLE.items()},
+    **{
+        f"{kind.__name__}.{method}": lambda kind=kind, method=method, given=given: getattr(
+            kind, method
+        )(*given)
+        for kind in COMPUTE
+        for method, given in {
+            "from_predictions": (Y, X[:, 0]),
+            "from_estimator": (None, X, Y),
+            "from_cv_results": ({}, X, Y),
+        }.items()
+        if hasattr(kind, method)
+    },
+    "ComparisonDisplay.from_predictions": lambda: ComparisonDisplay.from_predictions(Y, Y, Y),
+    "ComparisonDisplay.from_estimator": lambda: ComparisonDisplay.from_estimator(None, None, X, Y),
+    "ComparisonDisplay.from_rankers": lambda: ComparisonDisplay.from_rankers(Y, SCORES),
+    "PowerDisplay.from_design": lambda: PowerDisplay.from_design(9, [3, 4], odds=2.0),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -39,527 +93,255 @@ def _closed_figures():
     plt.close("all")
 
 
-@pytest.fixture(scope="module")
-def small():
-    """Labels and scores without ties of 4 positives among 12."""
-    return np.array([1, 0, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0]), np.arange(12, 0, -1.0)
+def names_of(display):
+    """Names of the rankers in the legend or on the axis."""
+    if isinstance(display, IntervalDisplay):
+        return [tick.get_text() for tick in display.ax_.get_yticklabels()]
+    texts = display.ax_.get_legend().get_texts()[:2]
+    return [text.get_text().split(":")[0].split(",")[0] for text in texts]
 
 
-@pytest.fixture(scope="module")
-def data():
-    return make_classification(300, weights=[0.85], class_sep=0.7, random_state=0)
+def average_precisions(display):
+    """Average precision of each ranker, from the artists of a display."""
+    if isinstance(display, NullDistributionDisplay):
+        lines = display.observed_line_
+        return [line.get_xdata()[0] for line in (lines if isinstance(lines, list) else [lines])]
+    if isinstance(display, IntervalDisplay):
+        return display.points_.get_xdata()
+    found = []
+    for line in display.line_:
+        k, hits = line.get_data()
+        last = np.r_[k[1:] != k[:-1], True]  # after each step
+        k, hits = k[last], hits[last]
+        found.append(np.sum(np.diff(hits) * hits[1:] / k[1:]) / hits[-1])
+    return found
 
 
-@pytest.fixture(scope="module")
-def models(data):
-    X, y = data
-    return {
-        "decision": make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y),
-        "probability": KNeighborsClassifier(25).fit(X, y),
+def test_all_methods_that_draw_are_called():
+    methods = {
+        f"{kind.__name__}.{name}"
+        for kind in SINGLE
+        for name in dir(kind)
+        if name[0] != "_" and callable(getattr(kind, name))
     }
+    assert methods == set(CALLS)
 
 
-def heights_and_edges(stairs):
-    return np.asarray(stairs.get_data().values), np.asarray(stairs.get_data().edges)
+@pytest.mark.parametrize("name", list(CALLS))
+def test_missing_matplotlib_names_the_extra(name, monkeypatch):
+    for module in ("matplotlib", "matplotlib.pyplot"):
+        monkeypatch.setitem(sys.modules, module, None)
+    message = rf'{name} needs matplotlib: pip install "sklearn-rankinf\[plot\]"'
+    with pytest.raises(ImportError, match=message):
+        CALLS[name]()
 
 
-def area(stairs):
-    heights, edges = heights_and_edges(stairs)
-    return float(np.sum(heights * np.diff(edges)))
-
-
-def legend_of(display):
-    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
-
-
-def position(line):
-    return float(line.get_xdata()[0])
-
-
-def test_density_is_that_of_all_placements(small):
-    y_true, y_score = small
-    values = []
-    for hits in itertools.combinations(range(12), 4):
-        labels = np.zeros(12, dtype=int)
-        labels[list(hits)] = 1
-        values.append(average_precision_score(labels, y_score))
-    display = NullDistributionDisplay.from_predictions(y_true, y_score)
-    heights, edges = heights_and_edges(display.line_)
-    counts, _ = np.histogram(values, edges)
-    assert counts.sum() == len(values)
-    np.testing.assert_allclose(heights * np.diff(edges), counts / len(values), atol=1e-13)
-
-
-@pytest.mark.parametrize("alternative", ["greater", "less"])
-@pytest.mark.parametrize("n_places", [None, 5])
-def test_area_of_the_tail_is_the_pvalue(small, alternative, n_places):
-    y_true, y_score = small
-    display = NullDistributionDisplay.from_predictions(
-        y_true, y_score, alternative=alternative, k=n_places
-    )
-    assert area(display.line_) == pytest.approx(1.0, rel=1e-12)
-    assert area(display.tail_) == pytest.approx(display.result.pvalue, rel=1e-12)
-
-
-def test_area_of_the_tail_is_the_pvalue_of_a_continued_distribution():
-    y_true = np.repeat([1, 0], [30, 370])
-    y_score = y_true * 0.5 + np.random.default_rng(0).normal(size=400)
-    display = NullDistributionDisplay.from_predictions(y_true, y_score, yscale="log")
-    assert area(display.line_) == pytest.approx(1.0, abs=1e-2)
-    # Probability beyond the axis is missing.
-    assert 0.9 < area(display.tail_) / display.result.pvalue <= 1.0 + 1e-9
-
-
-@pytest.mark.parametrize("yscale", ["linear", "log"])
-def test_tails_that_cannot_be_seen_are_neither_drawn_nor_computed(yscale, monkeypatch):
-    # Two standard deviations below the mean the distribution has a probability of 1e-12.
-    y_true = np.repeat([1, 0], [40, 3960])
-    y_score = y_true + np.random.default_rng(0).normal(size=4000)
-    result = average_precision_test(y_true, y_score)
-    null = result.null_distribution
-    mean, deviation = null.mean(), null.std()
-    requested = []
-    for name in ("logcdf", "cdf"):
-        tail = getattr(type(null), name)
-
-        def record(self, x, tail=tail):
-            requested.append(np.min(x))
-            return tail(self, x)
-
-        monkeypatch.setattr(type(null), name, record)
-    display = NullDistributionDisplay(result).plot(yscale=yscale)
-    _, edges = heights_and_edges(display.line_)
-    rng = np.random.default_rng(1)
-    ranks = np.sort([rng.choice(4000, 40, replace=False) + 1 for _ in range(4000)], axis=1)
-    sample = np.mean(np.arange(1, 41) / ranks, axis=1)
-    assert np.mean(sample < edges[0]) <= 1e-3  # 1e-4, and four standard errors
-    assert np.mean(sample < edges[0] + 0.5 * deviation) > 1e-3
-    assert min(requested) == pytest.approx(edges[0], abs=1e-6 * deviation)
-    assert edges[0] > mean - 2.0 * deviation
-    assert edges[-1] > result.statistic if yscale == "log" else edges[-1] <= mean + 7.01 * deviation
-    if yscale == "log":
-        # The axis ends not far below the density at the observed value.
-        assert display.ax_.get_ylim()[0] > 1e-4 * result.pvalue / deviation
-
-
-@pytest.mark.parametrize(
-    ("negated", "side"), [(False, "greater"), (True, "less")], ids=["good", "bad"]
-)
-def test_two_sided_tail_is_on_the_side_of_the_observed_value(small, negated, side):
-    y_true, y_score = small
-    y_score = -y_score if negated else y_score
-    display = NullDistributionDisplay.from_predictions(y_true, y_score, alternative="two-sided")
-    one_sided = average_precision_test(y_true, y_score, alternative=side)
-    assert area(display.tail_) == pytest.approx(one_sided.pvalue, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("metric", "test", "divisor"),
-    [("recall_at_k", recall_at_k_test, 4), ("precision_at_k", precision_at_k_test, 5)],
-)
-@pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
-def test_bars_of_hits_at_k_are_hypergeometric(small, metric, test, divisor, alternative):
-    y_true, y_score = small
-    display = NullDistributionDisplay.from_predictions(
-        y_true, y_score, metric=metric, k=5, alternative=alternative
-    )
-    hits = np.array([bar.get_x() + bar.get_width() / 2 for bar in display.line_]) * divisor
-    np.testing.assert_allclose(hits, np.rint(hits), atol=1e-9)
-    heights = [bar.get_height() for bar in display.line_]
-    np.testing.assert_allclose(heights, stats.hypergeom(12, 4, 5).pmf(np.rint(hits)), atol=1e-14)
-    tail = sum(bar.get_height() for bar in display.tail_)
-    side = "less" if alternative == "less" else "greater"
-    assert tail == pytest.approx(test(y_true, y_score, k=5, alternative=side).pvalue, rel=1e-12)
-    assert display.ax_.get_ylabel() == "Probability"
-    assert display.ax_.get_xlabel() == f"{metric.split('_')[0].capitalize()} at 5"
-
-
-def test_many_hits_are_drawn_in_groups():
-    y_true = np.repeat([1, 0], [2000, 6000])
-    y_score = y_true * 0.05 + np.random.default_rng(1).normal(size=8000)
-    display = NullDistributionDisplay.from_predictions(
-        y_true, y_score, metric="recall_at_k", k=4000
-    )
-    heights, edges = heights_and_edges(display.line_)
-    hits = edges * 2000
-    null = stats.hypergeom(8000, 2000, 4000)
-    np.testing.assert_allclose(
-        heights * np.diff(edges), np.diff(null.cdf(np.floor(hits + 1e-9))), atol=1e-11
-    )
-    assert area(display.tail_) == pytest.approx(display.result.pvalue, rel=1e-3)
-
-
-def test_ties_across_rank_k_are_drawn_as_a_density(small):
-    y_true, _ = small
-    y_score = np.repeat([3.0, 2.0, 1.0], [2, 5, 5])
-    values = []
-    for hits in itertools.combinations(range(12), 4):
-        before = sum(hit < 2 for hit in hits)
-        values.append((before + sum(2 <= hit < 7 for hit in hits) * 2 / 5) / 4)
-    display = NullDistributionDisplay.from_predictions(y_true, y_score, metric="recall_at_k", k=4)
-    heights, edges = heights_and_edges(display.line_)
-    counts, _ = np.histogram(values, edges)
-    np.testing.assert_allclose(heights * np.diff(edges), counts / len(values), atol=1e-13)
-    assert area(display.tail_) == pytest.approx(display.result.pvalue, rel=1e-12)
-    assert display.ax_.get_ylabel() == "Density"
-
-
-def test_signature_of_plot():
-    parameters = inspect.signature(NullDistributionDisplay.plot).parameters
-    assert {name: p.default for name, p in parameters.items() if name != "self"} == {
-        "ax": None,
-        "name": None,
-        "yscale": "linear",
-        "curve_kwargs": None,
-        "observed_kwargs": None,
-        "plot_chance_level": True,
-        "chance_level_kw": None,
-        "plot_normal": True,
-        "normal_kwargs": None,
-        "n_permutations": 0,
-        "random_state": 0,
-        "histogram_kwargs": None,
-        "despine": False,
-    }
-    keyword_only = [name for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY]
-    assert keyword_only == list(parameters)[2:]
-
-
-def test_lines_are_where_they_should_be(small):
-    y_true, y_score = small
-    display = NullDistributionDisplay.from_predictions(y_true, y_score)
-    assert position(display.observed_line_) == pytest.approx(
-        average_precision_score(y_true, y_score)
-    )
-    assert position(display.chance_level_) == display.result.null_distribution.mean()
-    x, height = display.normal_line_.get_data()
-    null = display.result.null_distribution
-    np.testing.assert_allclose(height, stats.norm(null.mean(), null.std()).pdf(x))
-    assert display.histogram_ is None
-    assert display.figure_ is display.ax_.figure
-    assert display.ax_.get_xlabel() == "Average precision"
-
-
-def test_axis_holds_distribution_and_observed_value():
-    y_true = np.repeat([1, 0], [20, 480])
-    display = NullDistributionDisplay.from_predictions(y_true, y_true + 0.0)
-    low, high = display.ax_.get_xlim()
-    assert low < position(display.chance_level_) < position(display.observed_line_) == 1.0 < high
-
-
-def test_legend_states_the_result(small):
-    y_true, y_score = small
-    display = NullDistributionDisplay.from_predictions(y_true, y_score, name="mine")
-    result = display.result
-    assert legend_of(display) == [
-        f"mine: AP = {result.statistic:.3g}, p = {result.pvalue:.4f}",
-        "exact null distribution",
-        "normal distribution, same mean and sd",
-        f"chance level (AP = {result.null_distribution.mean():.3g})",
-    ]
-    display.plot(name="other", plot_normal=False, plot_chance_level=False)
-    assert legend_of(display)[0].startswith("other: AP")
-    assert len(legend_of(display)) == 2
-    assert display.normal_line_ is None
-    assert display.chance_level_ is None
-    at_k = NullDistributionDisplay.from_predictions(y_true, y_score, k=5)
-    assert legend_of(at_k)[0].startswith("AP@5 = ")
-    assert at_k.ax_.get_xlabel() == "Average precision at 5"
-
-
-def test_legend_names_a_pvalue_that_underflows():
-    display = NullDistributionDisplay.from_predictions(
-        np.repeat([1, 0], [400, 3600]), np.arange(4000, 0, -1), metric="recall_at_k", k=400
-    )
-    # One perfect placement in all: log10 of the binomial coefficient of 4000 over 400.
-    orders = np.sum(np.log10(np.arange(3601, 4001) / np.arange(1, 401)))
-    assert display.result.pvalue == 0.0
-    text = legend_of(display)[0]
-    assert text.startswith("recall@400 = 1, p = ")
-    assert int(text.split("e-")[1]) == int(np.ceil(orders))
-
-
-def test_result_is_drawn_without_testing_again(small, monkeypatch):
-    result = average_precision_test(*small)
-
+@every
+def test_display_only_draws_its_result(kind, monkeypatch):
     def refuse(*args, **kwargs):
-        raise AssertionError("tested again")
+        raise AssertionError("computed again")
 
-    monkeypatch.setattr(null_distribution, "metric_test", refuse)
-    display = NullDistributionDisplay(result).plot()
-    assert display.result is result
-
-
-def test_histogram_is_of_random_labellings(small):
-    y_true, y_score = small
-    display = NullDistributionDisplay(average_precision_test(y_true, y_score, method="normal"))
-    display.plot(n_permutations=4000, random_state=3)
-    assert display.normal_line_ is None
-    heights, edges = heights_and_edges(display.histogram_)
-    shares = heights * np.diff(edges)
-    assert shares.sum() == pytest.approx(1.0)
-    lowest = average_precision_score(np.repeat([0, 1], [8, 4]), y_score)
-    assert shares[edges[1:] < lowest].sum() == 0.0  # where the normal distribution has probability
-    rng = np.random.default_rng(0)
-    again = [average_precision_score(rng.permutation(y_true), y_score) for _ in range(1000)]
-    mean = np.sum(shares * (edges[1:] + edges[:-1]) / 2)
-    assert mean == pytest.approx(
-        np.mean(again), abs=5 * np.std(again) * np.sqrt(1 / 1000 + 1 / 4000)
-    )
-    assert "4000 random labellings" in legend_of(display)
+    monkeypatch.setattr(kind, "_compute", refuse, raising=False)
+    monkeypatch.setattr(comparison, "metric_comparison_test", refuse)
+    monkeypatch.setattr(power, "metric_power", refuse)
+    with monkeypatch.context() as without:
+        for module in ("matplotlib", "matplotlib.pyplot"):
+            without.setitem(sys.modules, module, None)
+        display = kind(SINGLE[kind])
+    assert display.plot() is display
+    (given, *_) = inspect.signature(kind).parameters
+    assert getattr(display, given) is SINGLE[kind]
+    assert display.name is None
 
 
-def test_permutation_distribution_is_its_own_histogram(small):
-    display = NullDistributionDisplay.from_predictions(*small, method="permutation")
-    assert area(display.line_) == pytest.approx(1.0)
-    assert legend_of(display)[1] == "null distribution from random labellings"
-
-
-def test_statistic_that_cannot_vary_is_one_bar():
-    display = NullDistributionDisplay.from_predictions([0, 1, 1, 0], [1, 1, 1, 1])
-    (bar,) = display.line_
-    assert bar.get_height() == pytest.approx(1.0)
-    assert bar.get_x() + bar.get_width() / 2 == pytest.approx(0.5)
-    assert display.normal_line_ is None
-
-
-def test_style_is_the_users(small):
-    y_true, y_score = small
-    display = NullDistributionDisplay.from_predictions(
-        y_true,
-        y_score,
-        curve_kwargs={"color": "green"},
-        observed_kwargs={"lw": 5.0},
-        chance_level_kw={"ls": ":"},
-        normal_kwargs={"c": "red", "label": "bell"},
-        histogram_kwargs={"color": "orange"},
-        n_permutations=50,
-        despine=True,
-        yscale="log",
-    )
-    assert display.line_.get_facecolor()[:3] == pytest.approx(mpl.colors.to_rgb("green"))
-    assert display.observed_line_.get_linewidth() == 5.0
-    assert display.chance_level_.get_linestyle() == ":"
-    assert display.normal_line_.get_color() == "red"
-    assert display.histogram_.get_edgecolor()[:3] == pytest.approx(mpl.colors.to_rgb("orange"))
-    assert "bell" in legend_of(display)
-    assert not display.ax_.spines["top"].get_visible()
-    assert not display.ax_.spines["right"].get_visible()
-    assert display.ax_.get_yscale() == "log"
-
-
-def test_state_of_matplotlib_is_left_alone(small):
+@every
+def test_state_of_matplotlib_is_left_alone(kind):
     settings = dict(mpl.rcParams)
     figure, ax = plt.subplots()
-    opened = plt.get_fignums()
-    display = NullDistributionDisplay(average_precision_test(*small)).plot(ax)
+    display = kind(SINGLE[kind]).plot(ax, despine=True)
     assert display.ax_ is ax
     assert display.figure_ is figure
-    assert plt.get_fignums() == opened
+    assert plt.get_fignums() == [figure.number]
     assert dict(mpl.rcParams) == settings
+    assert [ax.spines[side].get_visible() for side in ("top", "right", "left")] == [0, 0, 1]
+    with pytest.raises(TypeError, match="ax must be a single matplotlib Axes; got list"):
+        display.plot([ax])
 
 
-@pytest.mark.parametrize("pos_label", [0, 1])
-@pytest.mark.parametrize("model", ["decision", "probability"])
-def test_estimator_scores_the_positive_label(data, models, model, pos_label):
-    X, y = (part[:100] for part in data)
-    estimator = models[model]
-    display = NullDistributionDisplay.from_estimator(estimator, X, y, pos_label=pos_label)
-    probability = estimator.predict_proba(X)[:, pos_label]
-    assert position(display.observed_line_) == pytest.approx(
-        average_precision_score(y, probability, pos_label=pos_label)
+@pytest.mark.parametrize("name", list(CALLS))
+def test_options_are_keywords_and_documented(name):
+    kind, method = name.split(".")
+    function = getattr(globals()[kind], method)
+    parameters = inspect.signature(function).parameters
+    if method == "plot":
+        assert [p.name for p in parameters.values() if p.kind is not p.KEYWORD_ONLY][-1] == "ax"
+        assert list(parameters)[-1] == "despine"
+    else:
+        assert list(parameters)[-2:] == ["ax", "plot_options"]
+        assert {"name", "random_state"} & set(parameters)
+    documented = " ".join(
+        line for line in inspect.getdoc(function).splitlines() if not line.startswith(" ")
     )
-    assert legend_of(display)[0].startswith(f"{type(estimator).__name__}: AP = ")
+    assert all(parameter in documented for parameter in parameters if parameter != "self")
+    assert all(p.default is not p.empty for p in parameters.values() if p.kind is p.KEYWORD_ONLY)
 
 
-def test_estimator_with_several_outputs(data):
-    X, y = data
-    estimator = KNeighborsClassifier().fit(X, np.column_stack([y, 1 - y]))
-    message = r"KNeighborsClassifier has 2 outputs, .*for instance predict_proba\(X\)\[0\]\[:, 1\]"
-    with pytest.raises(ValueError, match=message):
-        NullDistributionDisplay.from_estimator(estimator, X, y)
-    y_score = estimator.predict_proba(X)[0][:, 1]  # the advice of the message
-    display = NullDistributionDisplay.from_predictions(y, y_score)
-    assert position(display.observed_line_) == pytest.approx(average_precision_score(y, y_score))
+@several
+def test_names_are_keys_or_given(kind):
+    results = RESULTS[kind]
+    assert names_of(kind(results).plot()) == list(results)
+    assert names_of(kind(results, name=["x", "y"]).plot()) == ["x", "y"]
+    assert names_of(kind(results, name=["x", "y"]).plot(name=("p", "q"))) == ["p", "q"]
+    if kind is not PowerDisplay:
+        assert names_of(kind(list(results.values())).plot()) == ["0", "1"]
 
 
-def test_estimator_with_string_labels(data):
-    X, y = data
-    names = np.where(y == 1, "active", "decoy")
-    estimator = LogisticRegression().fit(X, names)
+@several
+def test_wrong_results_are_refused(kind):
+    with pytest.raises(TypeError, match=r"results must be results of .*; got float\."):
+        kind([0.3])
+    for empty in ([], {}):
+        with pytest.raises(ValueError, match="at least one result; got an empty container"):
+            kind(empty)
+    for name in ("one", ["a"], ["a", "a"], ["a", "b", "c"]):
+        with pytest.raises(ValueError, match="a different entry for each of the 2 results; got"):
+            kind(RESULTS[kind], name=name)
+        with pytest.raises(ValueError, match="a different entry for each of the 2 results; got"):
+            kind(RESULTS[kind]).plot(name=name)
+    assert plt.get_fignums() == []
+
+
+@of_rankers
+@pytest.mark.parametrize("make", [dict, pd.DataFrame], ids=["dict", "frame"])
+def test_rankers_by_name(kind, make):
+    display = kind.from_predictions(Y, make(SCORES))
+    assert names_of(display) == list(SCORES)
+    expected = [average_precision_score(Y, column) for column in SCORES.values()]
+    np.testing.assert_allclose(average_precisions(display), expected)
+
+
+@of_rankers
+@pytest.mark.parametrize("pos_label", [False, True])
+def test_estimators_score_the_positive_label(kind, pos_label):
+    display = kind.from_estimator(MODELS, X, Y, pos_label=pos_label)
+    assert names_of(display) == list(MODELS)
+    expected = [
+        average_precision_score(pos_label == Y, model.predict_proba(X)[:, int(pos_label)])
+        for model in MODELS.values()
+    ]
+    np.testing.assert_allclose(average_precisions(display), expected)
+    one = kind.from_estimator(MODELS["Bayes"], X, Y, pos_label=pos_label)
+    assert names_of(one)[0] == "GaussianNB"
+    np.testing.assert_allclose(average_precisions(one), expected[1:])
+
+
+def test_estimators_are_compared():
+    display = ComparisonDisplay.from_estimator(*MODELS.values(), X, Y, pos_label=False, **FEW)
+    values = [average_precision_score(~Y, m.predict_proba(X)[:, 0]) for m in MODELS.values()]
+    names = [text.get_text() for text in display.ax_[0].get_legend().get_texts()]
+    assert names == [
+        f"{name}: AP = {value:.3g}"
+        for name, value in zip(("LogisticRegression", "GaussianNB"), values, strict=True)
+    ]
+    assert display.point_.get_xdata()[0] == pytest.approx(values[0] - values[1])
+    same = ComparisonDisplay.from_estimator(MODELS["Bayes"], MODELS["Bayes"], X, Y, **FEW)
+    assert same.ax_[1].get_xlabel().endswith("GaussianNB A − GaussianNB B")
+
+
+def test_estimator_with_string_labels_and_frames():
+    labels = np.where(Y, "active", "decoy")
     display = NullDistributionDisplay.from_estimator(
-        estimator, pd.DataFrame(X), pd.Series(names), pos_label="active", name="active ones"
+        LogisticRegression().fit(X, labels),
+        pd.DataFrame(X),
+        pd.Series(labels),
+        pos_label="active",
+        name="active ones",
     )
     # "active" is the first class, so that the decision function is against it.
-    scores = -estimator.decision_function(X)
-    assert position(display.observed_line_) == pytest.approx(average_precision_score(y, scores))
-    assert legend_of(display)[0].startswith("active ones: ")
+    expected = average_precision_score(Y, MODELS["linear"].decision_function(X))
+    np.testing.assert_allclose(average_precisions(display), [expected], rtol=1e-6)
+    assert names_of(display)[0] == "active ones"
 
 
-def test_regressor_with_predict(data):
-    X, y = data
-    estimator = Ridge().fit(X, y)
-    display = NullDistributionDisplay.from_estimator(estimator, X, y, response_method="predict")
-    assert position(display.observed_line_) == pytest.approx(
-        average_precision_score(y, estimator.predict(X))
-    )
+def test_regressor_with_predict():
+    model = Ridge().fit(X, Y)
+    display = NullDistributionDisplay.from_estimator(model, X, Y, response_method="predict")
+    expected = average_precision_score(Y, model.predict(X))
+    np.testing.assert_allclose(average_precisions(display), [expected])
 
 
+def test_estimator_with_several_outputs():
+    model = KNeighborsClassifier().fit(X, np.column_stack([Y, ~Y]))
+    message = r"KNeighborsClassifier has 2 outputs, .*for instance predict_proba\(X\)\[0\]\[:, 1\]"
+    with pytest.raises(ValueError, match=message):
+        NullDistributionDisplay.from_estimator(model, X, Y)
+
+
+@pytest.mark.parametrize("kind", [*COMPUTE, ComparisonDisplay])
+def test_wrong_estimators_are_refused(kind):
+    def call(*models, **options):
+        given = models if kind is ComparisonDisplay else [dict(zip("ab", models, strict=True))]
+        kind.from_estimator(*given, X, Y, **options)
+
+    message = "NearestNeighbors has no decision_function or predict_proba to rank samples"
+    with pytest.raises(TypeError, match=message):
+        call(MODELS["linear"], NearestNeighbors().fit(X))
+    message = "pos_label='x' is not one of the classes of LogisticRegression: False, True"
+    with pytest.raises(ValueError, match=message):
+        call(*MODELS.values(), pos_label="x")
+
+
+@of_folds
 @pytest.mark.parametrize(
     "container",
     [np.asarray, pd.DataFrame, sparse.csr_array, lambda X: X.tolist()],
     ids=["array", "frame", "sparse", "list"],
 )
-def test_folds_are_tested_by_their_own_estimators(data, container):
-    X, y = data
-    X = container(X)
+def test_folds_are_drawn_by_their_own_estimators(kind, container):
+    samples = container(X)
     cv_results = cross_validate(
-        KNeighborsClassifier(),
-        X,
-        y,
-        cv=3,
+        LogisticRegression(),
+        samples,
+        Y,
+        cv=2,
         scoring="average_precision",
         return_estimator=True,
         return_indices=True,
     )
-    display = NullDistributionDisplay.from_cv_results(cv_results, X, y)
-    observed = [position(line) for line in display.observed_line_]
-    np.testing.assert_allclose(observed, cv_results["test_score"])
-    assert [text.split(":")[0] for text in legend_of(display)[:3]] == ["fold 0", "fold 1", "fold 2"]
-    assert len(display.line_) == len(display.result) == 3
-    for stairs in display.line_:
-        assert area(stairs) == pytest.approx(1.0, abs=2e-2)
-    assert display.tail_ is display.normal_line_ is display.histogram_ is None
-
-
-def test_folds_of_hits_at_k_are_densities(data):
-    X, y = data
-    cv_results = cross_validate(
-        LogisticRegression(), X, y, cv=2, return_estimator=True, return_indices=True
-    )
-    display = NullDistributionDisplay.from_cv_results(
-        cv_results, X, y, metric="precision_at_k", k=0.1, name=["first", "second"]
-    )
-    assert [text.split(":")[0] for text in legend_of(display)[:2]] == ["first", "second"]
-    assert display.ax_.get_ylabel() == "Density"
-    for stairs in display.line_:
-        assert area(stairs) == pytest.approx(1.0, abs=1e-2)
-
-
-def test_classes_are_drawn_as_several_results():
-    rng = np.random.default_rng(0)
-    y_true = rng.integers(3, size=60)
-    result = average_precision_test(y_true, rng.normal(size=(60, 3)))
-    display = NullDistributionDisplay(result, name=["a", "b", "c"]).plot()
-    observed = [position(line) for line in display.observed_line_]
-    np.testing.assert_allclose(observed, result.statistic)
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda y, s: NullDistributionDisplay(average_precision_test(y, s)).plot(),
-        lambda y, s: NullDistributionDisplay.from_predictions(y, s),
-        lambda y, s: NullDistributionDisplay.from_estimator(LogisticRegression(), s, y),
-        lambda y, s: NullDistributionDisplay.from_cv_results({}, s, y),
-    ],
-    ids=["plot", "from_predictions", "from_estimator", "from_cv_results"],
-)
-def test_missing_matplotlib_names_the_extra(small, monkeypatch, call):
-    for module in ("matplotlib", "matplotlib.pyplot"):
-        monkeypatch.setitem(sys.modules, module, None)
-    message = r'needs matplotlib: pip install "sklearn-rankinf\[plot\]"'
-    with pytest.raises(ImportError, match=message):
-        call(*small)
-
-
-def test_display_without_plot_needs_no_matplotlib(small, monkeypatch):
-    for module in ("matplotlib", "matplotlib.pyplot"):
-        monkeypatch.setitem(sys.modules, module, None)
-    assert NullDistributionDisplay(average_precision_test(*small)).name is None
-
-
-def test_wrong_results_are_refused(small):
-    with pytest.raises(
-        TypeError, match=r"result must be the result of a test such as .* got float"
-    ):
-        NullDistributionDisplay(0.3)
-    with pytest.raises(ValueError, match="got an empty sequence"):
-        NullDistributionDisplay([])
-    with pytest.raises(ValueError, match=r"a single k; got one with k=\[2, 3\]: test each k"):
-        NullDistributionDisplay(recall_at_k_test(*small, k=[2, 3]))
-
-
-def test_wrong_options_are_refused(small):
-    display = NullDistributionDisplay(average_precision_test(*small))
-    with pytest.raises(ValueError, match="yscale must be one of 'linear', 'log'; got 'symlog'"):
-        display.plot(yscale="symlog")
-    with pytest.raises(ValueError, match="n_permutations must be at least 0; got -1"):
-        display.plot(n_permutations=-1)
-    with pytest.raises(TypeError, match=r"n_permutations must be an integer; got 2\.5"):
-        display.plot(n_permutations=2.5)
-    with pytest.raises(ValueError, match="one entry for each of the 1 results; got 2 names"):
-        display.plot(name=["a", "b"])
-    with pytest.raises(
-        ValueError, match=r"metric must be one of 'average_precision', .*; got 'f1'"
-    ):
-        NullDistributionDisplay.from_predictions(*small, metric="f1")
-    with pytest.raises(ValueError, match="metric='recall_at_k' needs k: pass a number of samples"):
-        NullDistributionDisplay.from_predictions(*small, metric="recall_at_k")
-    assert plt.get_fignums() == []
-
-
-def test_wrong_estimators_are_refused(data, models):
-    X, y = data
-    with pytest.raises(TypeError, match="NearestNeighbors has no decision_function or predict_pr"):
-        NullDistributionDisplay.from_estimator(NearestNeighbors().fit(X), X, y)
-    with pytest.raises(
-        ValueError, match="pos_label='x' is not one of the classes of Pipeline: 0, 1"
-    ):
-        NullDistributionDisplay.from_estimator(models["decision"], X, y, pos_label="x")
-
-
-def test_wrong_cv_results_are_refused(data):
-    X, y = data
+    options = {"y_axis": "hits"} if kind is TopKSignificanceDisplay else {}
+    display = kind.from_cv_results(cv_results, samples, Y, **options)
+    assert names_of(display) == ["fold 0", "fold 1"]
+    np.testing.assert_allclose(average_precisions(display), cv_results["test_score"])
     with pytest.raises(ValueError, match="cv_results has no 'estimator' and no 'indices': call"):
-        NullDistributionDisplay.from_cv_results({"test_score": [0.5]}, X, y)
-    cv_results = cross_validate(
-        LogisticRegression(), X, y, cv=2, return_estimator=True, return_indices=True
+        kind.from_cv_results({"test_score": [0.5]}, samples, Y)
+    with pytest.raises(ValueError, match=r"y must be the cross-validated data .*; got 50"):
+        kind.from_cv_results(cv_results, samples, Y[:50])
+
+
+def test_texts_do_not_leave_the_figure():
+    names = [f"{name} classifier with a long name, number 12" for name in SCORES]
+    displays = (
+        *(kind(result, name=names).plot() for kind, result in SINGLE.items()),
+        ComparisonDisplay(MANY, name=names).plot(),
+        IntervalDisplay(RESULTS[IntervalDisplay], name=names).plot(plot_chance_level=True),
     )
-    with pytest.raises(ValueError, match="X must be the cross-validated data with at least 300"):
-        NullDistributionDisplay.from_cv_results(cv_results, X[:250], y)
-    with pytest.raises(ValueError, match=r"y must be the cross-validated data .*; got 250"):
-        NullDistributionDisplay.from_cv_results(cv_results, X, y[:250])
+    for display in displays:
+        if isinstance(display, NullDistributionDisplay):
+            continue  # its legend is inside the axes, as wide as its names
+        figure = display.figure_
+        figure.canvas.draw()
+        found = figure.get_tightbbox()
+        assert min(found.x0, found.y0) >= 0.0
+        assert found.x1 <= figure.get_figwidth()
+        assert found.y1 <= figure.get_figheight()
 
 
-@pytest.mark.parametrize(
-    ("metric", "options", "label"),
-    [
-        ("roc_auc", {}, "ROC AUC"),
-        ("dcg", {}, "DCG"),
-        ("ndcg", {}, "NDCG"),
-        ("bedroc", {}, "BEDROC"),
-        ("rie", {}, "RIE"),
-        ("reciprocal_rank", {}, "Reciprocal rank"),
-        ("enrichment_at_k", {"k": 5}, "Enrichment at 5"),
-    ],
-)
-def test_axis_names_the_metric(small, metric, options, label):
-    y_true, y_score = small
-    display = NullDistributionDisplay.from_predictions(y_true, y_score, metric=metric, **options)
-    assert display.ax_.get_xlabel() == label
-
-
-def test_mean_over_queries_is_drawn(small):
-    y_true, y_score = small
-    result = mean_average_precision_test(y_true, y_score, groups=np.tile([0, 1], 6))
-    display = NullDistributionDisplay(result).plot()
-    assert display.ax_.get_xlabel() == "Mean average precision"
-    assert position(display.observed_line_) == pytest.approx(result.statistic, rel=1e-12)
-
-
-def test_folds_of_a_result_are_drawn(data):
-    X, y = data
-    result = cross_val_significance(LogisticRegression(), X, y, cv=3)
-    display = NullDistributionDisplay(result.fold_tests, name=["a", "b", "c"]).plot()
-    assert [entry.split(":")[0][:1] for entry in legend_of(display)[:3]] == ["a", "b", "c"]
+@pytest.mark.parametrize("layout", [None, "constrained"])
+def test_legend_is_beside_the_axes_where_there_is_room(layout):
+    for kind in (TopKSignificanceDisplay, PowerDisplay):
+        figure, ax = plt.subplots(layout=layout)
+        kind(RESULTS[kind]).plot(ax)
+        figure.canvas.draw()
+        legend, axes = ax.get_legend().get_window_extent(), ax.get_window_extent()
+        assert (legend.x0 >= axes.x1) == (layout is not None)
+        assert legend.x1 <= figure.bbox.x1

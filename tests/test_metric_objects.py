@@ -244,7 +244,7 @@ def test_displays_by_name_and_by_object(name, k, metric, data):
             )
         )
     for display in displays:
-        assert_same_test(display.result, displays[0].result)
+        assert_same_test(display.results, displays[0].results)
         assert display.ax_.get_xlabel() == metric.at(60).title
         label = display.ax_.get_legend().get_texts()[0].get_text()
         assert f"{metric.at(60).symbol} = " in label

@@ -39,7 +39,7 @@ DISPLAY_OPTIONS = (
 )
 
 SIGNATURES = {
-    "NullDistributionDisplay": "(result, *, name=None)",
+    "NullDistributionDisplay": "(results, *, name=None)",
     "NullDistributionDisplay.from_cv_results": f"(cv_results, X, y, *, {DISPLAY_OPTIONS})",
     "NullDistributionDisplay.from_estimator": f"(estimator, X, y, *, {DISPLAY_OPTIONS})",
     "NullDistributionDisplay.from_predictions": (

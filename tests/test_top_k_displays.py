@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from dataclasses import replace
 
 import matplotlib as mpl
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.datasets import make_classification
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import precision_recall_curve, roc_curve
 from sklearn.model_selection import cross_validate
-from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 from sklearn_rankinf import (
@@ -348,14 +344,12 @@ def test_rankers_have_bounds_in_common(scores):
     assert mpl.colors.to_rgb(other[0]) != mpl.colors.to_rgb(other[1])
 
 
-@pytest.mark.parametrize("container", ["frame", "table", "lists"])
-def test_rankers_in_containers(scores, container):
+@pytest.mark.parametrize("container", [np.asarray, np.ndarray.tolist], ids=["table", "lists"])
+def test_columns_are_rankers(scores, container):
     y_true, by_name = scores
-    table = np.column_stack(list(by_name.values()))
-    given = {"frame": pd.DataFrame(by_name), "table": table, "lists": table.tolist()}[container]
-    display = TopKSignificanceDisplay.from_predictions(y_true, given)
-    names = list("abc") if container == "frame" else ["0", "1", "2"]
-    assert legend_of(display)[:3] == names
+    table = container(np.column_stack(list(by_name.values())))
+    display = TopKSignificanceDisplay.from_predictions(y_true, table, alpha=0.05)
+    assert legend_of(display)[:3] == ["0", "1", "2"]
     k, hits = counted(y_true, by_name["c"])
     np.testing.assert_array_equal(values_at(display.line_[2], k), hits)
 
@@ -455,38 +449,12 @@ def test_style_is_the_users(scores):
         display.plot(curve_kwargs=[{}, {}])
 
 
-def test_state_of_matplotlib_is_left_alone():
-    settings = dict(mpl.rcParams)
-    figure, ax = plt.subplots()
-    display = TopKSignificanceDisplay(top_k_significance_curve(*structure("no ties"))).plot(ax)
-    assert display.ax_ is ax
-    assert display.figure_ is figure
-    assert plt.get_fignums() == [figure.number]
-    assert dict(mpl.rcParams) == settings
-
-
 @pytest.fixture(scope="module")
 def data():
     return make_classification(203, weights=[0.8], class_sep=0.7, random_state=0)
 
 
-def test_estimators_rank_held_out_samples(data):
-    X, y = data
-    model = LogisticRegression().fit(X[:100], y[:100])
-    display = TopKSignificanceDisplay.from_estimator(model, X[100:], y[100:])
-    k, hits = counted(y[100:], model.decision_function(X[100:]))
-    np.testing.assert_array_equal(values_at(display.line_[0], k), hits)
-    assert legend_of(display)[0] == "LogisticRegression"
-    negated = TopKSignificanceDisplay.from_estimator(model, X[100:], y[100:], pos_label=0)
-    k, hits = counted(1 - y[100:], -model.decision_function(X[100:]))
-    np.testing.assert_array_equal(values_at(negated.line_[0], k), hits)
-    both = TopKSignificanceDisplay.from_estimator(
-        {"linear": model, "Bayes": GaussianNB().fit(X[:100], y[:100])}, X[100:], y[100:]
-    )
-    assert legend_of(both)[:2] == ["linear", "Bayes"]
-
-
-def test_folds_are_drawn_one_by_one(data):
+def test_folds_of_different_sizes_are_drawn_as_shares(data):
     X, y = data
     cv_results = cross_validate(
         KNeighborsClassifier(5), X, y, cv=3, return_estimator=True, return_indices=True
@@ -502,25 +470,15 @@ def test_folds_are_drawn_one_by_one(data):
         np.testing.assert_allclose(values_at(line, share), 100.0 * hits / y[test].sum())
     with pytest.raises(ValueError, match="use y_axis='gain' or 'lift'"):
         TopKSignificanceDisplay.from_cv_results(cv_results, X, y, y_axis="hits")
-    with pytest.raises(ValueError, match="cv_results has no 'estimator' and no 'indices'"):
-        TopKSignificanceDisplay.from_cv_results({}, X, y)
 
 
 def test_wrong_curves_are_refused():
     curve = top_k_significance_curve(*structure("no ties"))
     other = top_k_significance_curve(*structure("no ties"), alpha=0.2)
-    with pytest.raises(TypeError, match="results must be results of top_k_significance_curve"):
-        TopKSignificanceDisplay(0.3)
-    with pytest.raises(ValueError, match="at least one curve; got an empty container"):
-        TopKSignificanceDisplay([])
     with pytest.raises(
         ValueError, match=r"levels alpha=\[0.1, 0.05, 0.01\] and \[0.2\]; compute all"
     ):
         TopKSignificanceDisplay({"a": curve, "b": other})
-    with pytest.raises(ValueError, match="a different entry for each of the 2 results"):
-        TopKSignificanceDisplay([curve, curve], name="one")
-    with pytest.raises(ValueError, match="a different entry for each of the 2 results"):
-        TopKSignificanceDisplay([curve, curve], name=["one", "one"])
     display = TopKSignificanceDisplay(curve)
     with pytest.raises(ValueError, match=r"y_axis must be one of 'hits', .*; got 'roc'"):
         display.plot(y_axis="roc")
@@ -646,14 +604,8 @@ def test_style_of_power_is_the_users(powers):
 
 def test_wrong_powers_are_refused(powers):
     few = {"metric": "recall_at_k", "k": 5}
-    with pytest.raises(TypeError, match=r"results must be results of metric_power.*; got float"):
-        PowerDisplay([0.3])
-    with pytest.raises(ValueError, match="got none"):
-        PowerDisplay([])
-    with pytest.raises(ValueError, match="got none"):
+    with pytest.raises(ValueError, match="at least one result; got an empty container"):
         PowerDisplay({"a": []})
-    with pytest.raises(ValueError, match="different entry for each of the 2 lines"):
-        PowerDisplay(powers, name="one")
     mixed = [metric_power(50, 5, odds=2.0, **few), metric_power(50, 6, odds=3.0, **few)]
     with pytest.raises(ValueError, match="draw one line for each effect"):
         PowerDisplay(mixed)
@@ -683,37 +635,3 @@ def test_wrong_designs_are_refused():
         PowerDisplay.from_design(100, [[10, 20]], odds=2.0)
     with pytest.raises(ValueError, match="exactly one of odds and auc"):
         PowerDisplay.from_design(100, [10, 20])
-
-
-# Without matplotlib.
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda y, s: TopKSignificanceDisplay(top_k_significance_curve(y, s)).plot(),
-        lambda y, s: TopKSignificanceDisplay.from_predictions(y, s),
-        lambda y, s: TopKSignificanceDisplay.from_estimator(LogisticRegression(), s, y),
-        lambda y, s: TopKSignificanceDisplay.from_cv_results({}, s, y),
-        lambda y, s: PowerDisplay([metric_power(9, 3, metric="recall_at_k", k=2, auc=0.6)]).plot(),
-        lambda y, s: PowerDisplay.from_design(9, [3, 4], odds=2.0),
-    ],
-)
-def test_missing_matplotlib_names_the_extra(monkeypatch, call):
-    for module in ("matplotlib", "matplotlib.pyplot"):
-        monkeypatch.setitem(sys.modules, module, None)
-    message = r'needs matplotlib: pip install "sklearn-rankinf\[plot\]"'
-    with pytest.raises(ImportError, match=message):
-        call(*structure("no ties"))
-
-
-@pytest.mark.parametrize("layout", [None, "constrained"])
-def test_legend_is_beside_the_axes_where_there_is_room(layout, powers):
-    curve = top_k_significance_curve(*structure("no ties"))
-    for display in (TopKSignificanceDisplay(curve), PowerDisplay(powers)):
-        figure, ax = plt.subplots(layout=layout)
-        display.plot(ax)
-        figure.canvas.draw()
-        legend, axes = ax.get_legend().get_window_extent(), ax.get_window_extent()
-        assert (legend.x0 >= axes.x1) == (layout is not None)
-        assert legend.x1 <= figure.bbox.x1

@@ -24,6 +24,7 @@ from sklearn_rankinf._plot._matplotlib import (
     with_minus,
 )
 from sklearn_rankinf._plot._ranking_curves import curve_kind
+from sklearn_rankinf._plot.base import MAX_LENGTH, REFERENCE_LINE, RESPONSE_METHODS, Display
 from sklearn_rankinf._ranking import (
     PosLabel,
     Sample,
@@ -34,11 +35,8 @@ from sklearn_rankinf._ranking import (
 from sklearn_rankinf._statistics.additive import HitsAtK, Metric
 from sklearn_rankinf._statistics.increments import Floats
 
-_RESPONSE_METHODS = ("decision_function", "predict_proba")
 _NAMES = ("A", "B")
 _SCALES = ("linear", "log")
-# Longer names are shortened on an axis.
-_MAX_LENGTH = 28
 # Largest number of queries that are named on an axis.
 _MAX_QUERIES = 40
 _MAX_QUERY_LENGTH = 18
@@ -48,10 +46,7 @@ _MAX_LETTERS = 70
 _DARK = 0.6
 
 
-_REFERENCE_LINE: Mapping[str, Any] = {"color": "k", "linestyle": "--", "linewidth": 1.0}
-
-
-class ComparisonDisplay:
+class ComparisonDisplay(Display):
     r"""Two rankers and their difference, or the differences of all pairs of several rankers.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` for two rankers and :meth:`from_rankers`
@@ -152,8 +147,6 @@ class ComparisonDisplay:
     image_: Any
     text_: Any
     colorbar_: Any
-    ax_: Any
-    figure_: Any
 
     def __init__(
         self, result: Any, *, curves: Sequence[Any] | None = None, name: Sequence[str] | None = None
@@ -161,7 +154,11 @@ class ComparisonDisplay:
         self.result = result
         self.curves = curves
         self.name = name
-        _check_result(result)
+        if not isinstance(result, MetricComparisonTestResult | MetricMultipleComparisonTestResult):
+            raise TypeError(
+                "result must be the result of metric_comparison_test or "
+                f"metric_multiple_comparison_test; got {type(result).__name__}."
+            )
         _names(result, name)
         _check_curves(result, curves)
 
@@ -236,13 +233,12 @@ class ComparisonDisplay:
         xscale = check_option(xscale, "xscale", _SCALES)
         confidence_level = check_confidence_level(confidence_level)
         names = _names(self.result, self.name if name is None else name)
-        plt = import_pyplot(f"{type(self).__name__}.plot")
         for artist in _ARTISTS:
             setattr(self, artist, None)
         if isinstance(self.result, MetricMultipleComparisonTestResult):
-            self._plot_matrix(plt, ax, names, image_kwargs, text_kwargs, colorbar)
+            self._plot_matrix(ax, names, image_kwargs, text_kwargs, colorbar)
         else:
-            upper, lower = self._two_axes(plt, ax)
+            upper, lower = self._two_axes(ax)
             if self.result.query_differences is not None:
                 self._plot_queries(upper, names, bar_kwargs)
             elif self.curves is not None:
@@ -376,7 +372,7 @@ class ComparisonDisplay:
         clusters: Iterable[Hashable] | None = None,
         n_permutations: int = 9999,
         random_state: Any = 0,
-        response_method: str | Sequence[str] = _RESPONSE_METHODS,
+        response_method: str | Sequence[str] = RESPONSE_METHODS,
         name: Sequence[str] | None = None,
         ax: Any = None,
         **plot_options: Any,
@@ -570,14 +566,12 @@ class ComparisonDisplay:
 
     # Two rankers.
 
-    def _two_axes(self, plt: Any, ax: Any) -> tuple[Any, Any]:
+    def _two_axes(self, ax: Any) -> tuple[Any, Any]:
         """Return the axes of curves or queries (None if there are none) and of the difference."""
-        has_upper = self.curves is not None or self.result.query_differences is not None
-        if not has_upper:
-            self.ax_ = _single_axes(plt, ax, (6.4, 1.8))
-            self.figure_ = self.ax_.figure
-            return None, self.ax_
+        if self.curves is None and self.result.query_differences is None:
+            return None, self._start(ax, (6.4, 1.8))
         if ax is None:
+            plt = import_pyplot(f"{type(self).__name__}.plot")
             options = {"figsize": (6.4, 6.0), "layout": "constrained"}
             _, ax = plt.subplots(2, 1, height_ratios=(5, 1), **options)
         elif np.ndim(np.asarray(ax, dtype=object)) != 1 or len(ax) != 2:
@@ -606,7 +600,7 @@ class ComparisonDisplay:
             style = {"color": f"C{number}", "label": label, "drawstyle": kind.drawstyle}
             self.line_ += ax.plot(*kind.on_scale(curve, xscale), **merged_style(style, own))
         if isinstance(result.metric, HitsAtK):
-            cut_off = {**_REFERENCE_LINE, "linestyle": ":", "label": f"k = {result.metric.k}"}
+            cut_off = {**REFERENCE_LINE, "linestyle": ":", "label": f"k = {result.metric.k}"}
             self.k_line_ = ax.axvline(result.metric.k, **cut_off)
 
     def _finish_curves(self, ax: Any, xscale: str, chance_level_kw: Any) -> None:
@@ -614,7 +608,7 @@ class ComparisonDisplay:
         kind, result = curve_kind(self.result.metric), self.result
         if chance_level_kw is not False:
             points = kind.chance(result.n_samples, result.n_positives)
-            style = merged_style({**_REFERENCE_LINE, "label": "chance level"}, chance_level_kw)
+            style = merged_style({**REFERENCE_LINE, "label": "chance level"}, chance_level_kw)
             (self.chance_level_,) = ax.plot(*kind.on_scale(points, xscale), **style)
         if kind.name == "hits":
             ax.set_xscale(xscale)
@@ -671,7 +665,7 @@ class ComparisonDisplay:
             end = result.margin if result.alternative != "greater" else right + pad
             style = merged_style({"color": "C2", "alpha": 0.2, "linewidth": 0.0}, margin_kwargs)
             self.margin_ = ax.axvspan(start, end, **style)
-        self.zero_line_ = ax.axvline(0.0, **_REFERENCE_LINE)
+        self.zero_line_ = ax.axvline(0.0, **REFERENCE_LINE)
         style = merged_style({"color": "C3", "linewidth": 5.0, "alpha": 0.6}, interval_kwargs)
         self.interval_ = ax.hlines([0.0], [low], [high], **style)
         (self.point_,) = ax.plot([result.difference], [0.0], color="C3", marker="o")
@@ -684,7 +678,6 @@ class ComparisonDisplay:
 
     def _plot_matrix(
         self,
-        plt: Any,
         ax: Any,
         names: list[str],
         image_kwargs: Mapping[str, Any] | None,
@@ -692,10 +685,9 @@ class ComparisonDisplay:
         colorbar: bool,
     ) -> None:
         result = self.result
-        names = [shortened(name, _MAX_LENGTH) for name in names]
+        names = [shortened(name, MAX_LENGTH) for name in names]
         rows, columns, table, pvalues = _table(result)
-        self.ax_ = _single_axes(plt, ax, _size(len(rows), len(columns), max(map(len, names))))
-        self.figure_ = self.ax_.figure
+        self._start(ax, _size(len(rows), len(columns), max(map(len, names))))
         largest = float(np.nanmax(np.abs(table)))
         limit = largest if largest > 0.0 else 1.0
         style = {"cmap": "RdBu", "vmin": -limit, "vmax": limit, "aspect": "auto"}
@@ -752,14 +744,6 @@ _ARTISTS = (
 )
 
 
-def _check_result(result: Any) -> None:
-    if not isinstance(result, MetricComparisonTestResult | MetricMultipleComparisonTestResult):
-        raise TypeError(
-            "result must be the result of metric_comparison_test or "
-            f"metric_multiple_comparison_test; got {type(result).__name__}."
-        )
-
-
 def _check_curves(result: Any, curves: Sequence[Any] | None) -> None:
     """Raise an error for curves that are not those of two rankings."""
     if curves is None:
@@ -790,15 +774,6 @@ def _names(result: Any, name: Sequence[str] | None) -> list[str]:
     return [str(own) for own in name]
 
 
-def _single_axes(plt: Any, ax: Any, size: tuple[float, float]) -> Any:
-    """The given axes, or new ones."""
-    if ax is None:
-        return plt.subplots(figsize=size, layout="constrained")[1]
-    if not hasattr(ax, "figure"):
-        raise TypeError(f"ax must be a single matplotlib Axes; got {type(ax).__name__}.")
-    return ax
-
-
 def _quantity(result: Any) -> str:
     """Name of the compared quantity, in a sentence."""
     title = in_sentence(result.metric.title)
@@ -822,7 +797,7 @@ def _difference_label(
     has_interval: bool,
 ) -> str:
     """Label of the axis of the difference, on two lines for long names."""
-    first, second = (shortened(name, _MAX_LENGTH) for name in names)
+    first, second = (shortened(name, MAX_LENGTH) for name in names)
     level = f", {100.0 * confidence_level:g} % interval" if has_interval else ""
     return f"Difference in {_quantity(result)}{level}\n{first} \N{MINUS SIGN} {second}"
 

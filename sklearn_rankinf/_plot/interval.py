@@ -14,17 +14,17 @@ from sklearn_rankinf._interval_results import MetricIntervalResult
 from sklearn_rankinf._intervals import metric_interval
 from sklearn_rankinf._metrics import in_sentence
 from sklearn_rankinf._null_distributions import metric_null_distribution
-from sklearn_rankinf._plot._matplotlib import hide_spines, import_pyplot, merged_style, with_minus
-from sklearn_rankinf._ranking import PosLabel, Sample, estimator_scores
+from sklearn_rankinf._plot._matplotlib import hide_spines, merged_style, with_minus
+from sklearn_rankinf._plot.base import REFERENCE_LINE, RESPONSE_METHODS, Display
+from sklearn_rankinf._ranking import PosLabel
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.increments import Floats
 
-_RESPONSE_METHODS = ("decision_function", "predict_proba")
 # Number of decimals if no interval determines it.
 _DECIMALS = 3
 
 
-class IntervalDisplay:
+class IntervalDisplay(Display):
     """Values of a metric with confidence intervals, one row for each ranker or class (forest plot).
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create a display, or pass results.
@@ -91,17 +91,13 @@ class IntervalDisplay:
     <...>
     """
 
+    _compute = staticmethod(metric_interval)
+    _kind = "results of metric_interval"
+
     points_: Any
     intervals_: Any
     texts_: list[Any]
     chance_level_: Any
-    ax_: Any
-    figure_: Any
-
-    def __init__(self, results: Any, *, name: str | Sequence[str] | None = None) -> None:
-        self.results = results
-        self.name = name
-        _read_rows(results, name)
 
     def plot(
         self,
@@ -156,20 +152,22 @@ class IntervalDisplay:
             If there is not one name for each result, or if the chance level of a mean over queries
             is requested.
         """
-        rows = _read_rows(self.results, self.name if name is None else name)
+        rows = self._read(name)
         if sort:
             rows = sorted(rows, key=lambda row: -row.value)
         chances = _chance_levels(rows) if plot_chance_level else None
-        plt = import_pyplot(f"{type(self).__name__}.plot")
-        if ax is None:
-            _, ax = plt.subplots(figsize=_size(rows), layout="constrained")
-        self.ax_, self.figure_ = ax, ax.figure
-        self.texts_, self.chance_level_ = [], None
-        self._plot_rows(rows, point_kwargs, interval_kwargs)
-        if plot_values:
-            self._plot_values(rows, text_kwargs)
+        ax = self._start(ax, _size(rows))
+        places = np.arange(len(rows))
+        style = merged_style({"color": "C0", "linewidth": 1.8}, interval_kwargs)
+        low, high = [row.low for row in rows], [row.high for row in rows]
+        self.intervals_ = ax.hlines(places, low, high, **style)
+        style = merged_style({"color": "C0", "marker": "o", "linestyle": "none"}, point_kwargs)
+        (self.points_,) = ax.plot([row.value for row in rows], places, **style)
+        self.texts_ = _write_values(ax, rows, text_kwargs) if plot_values else []
+        self.chance_level_ = None
         if chances is not None:
-            self._plot_chance_level(rows[0].result.metric.symbol, chances, chance_level_kw)
+            symbol = rows[0].result.metric.symbol
+            self.chance_level_ = draw_chance_levels(ax, symbol, chances, chance_level_kw)
         ax.set_ylim(len(rows) - 0.4, -0.6)
         labels = {place: row.label for place, row in enumerate(rows) if row.label}
         ax.set_yticks(list(labels), list(labels.values()))
@@ -247,23 +245,9 @@ class IntervalDisplay:
         >>> IntervalDisplay.from_predictions(y_true, y_scores)  # doctest: +SKIP
         <...>
         """
-        import_pyplot(f"{cls.__name__}.from_predictions")
-        options: dict[str, Any] = {"metric": metric, "k": k, "method": method}
-        options["confidence_level"] = confidence_level
-        options |= {
-            given: None if entries is None else list(entries)
-            for given, entries in (("clusters", clusters), ("groups", groups))
-        }
-        results: Any
-        if isinstance(y_scores, Mapping) or hasattr(y_scores, "columns"):
-            sample = Sample.read(y_true, y_scores, pos_label=pos_label, columns="rankers")
-            results = {
-                ranker: metric_interval(sample.positive, column, pos_label=True, **options)
-                for ranker, column in zip(sample.names, sample.scores, strict=True)
-            }
-        else:
-            results = metric_interval(y_true, y_scores, pos_label=pos_label, **options)
-        return cls(results, name=name).plot(ax, **plot_options)
+        options = _options(metric, k, confidence_level, method, clusters, groups)
+        plot_options["ax"] = ax
+        return cls._of_predictions(y_true, y_scores, pos_label, options, name, plot_options)
 
     @classmethod
     def from_estimator(
@@ -279,7 +263,7 @@ class IntervalDisplay:
         method: str = "auto",
         clusters: Iterable[Hashable] | None = None,
         groups: Iterable[Hashable] | None = None,
-        response_method: str | Sequence[str] = _RESPONSE_METHODS,
+        response_method: str | Sequence[str] = RESPONSE_METHODS,
         name: str | Sequence[str] | None = None,
         ax: Any = None,
         **plot_options: Any,
@@ -343,68 +327,19 @@ class IntervalDisplay:
         >>> IntervalDisplay.from_estimator(model, X[200:], y[200:])  # doctest: +SKIP
         <...>
         """
-        import_pyplot(f"{cls.__name__}.from_estimator")
-        if not isinstance(estimators, Mapping):
-            estimators = {type(estimators).__name__: estimators}
-        scores = {
-            key: estimator_scores(estimator, X, pos_label, response_method)
-            for key, estimator in estimators.items()
-        }
-        return cls.from_predictions(
-            y,
-            scores,
-            metric=metric,
-            k=k,
-            pos_label=pos_label,
-            confidence_level=confidence_level,
-            method=method,
-            clusters=clusters,
-            groups=groups,
-            name=name,
-            ax=ax,
-            **plot_options,
+        options = _options(metric, k, confidence_level, method, clusters, groups)
+        plot_options["ax"] = ax
+        return cls._of_estimators(
+            estimators, X, y, response_method, pos_label, options, name, plot_options
         )
 
-    # Parts of the plot.
+    def _is_result(self, result: Any) -> bool:
+        return isinstance(result, MetricIntervalResult)
 
-    def _plot_rows(
-        self,
-        rows: list[_Row],
-        point_kwargs: Mapping[str, Any] | None,
-        interval_kwargs: Mapping[str, Any] | None,
-    ) -> None:
-        places = np.arange(len(rows))
-        style = merged_style({"color": "C0", "linewidth": 1.8}, interval_kwargs)
-        low, high = [row.low for row in rows], [row.high for row in rows]
-        self.intervals_ = self.ax_.hlines(places, low, high, **style)
-        style = merged_style({"color": "C0", "marker": "o", "linestyle": "none"}, point_kwargs)
-        (self.points_,) = self.ax_.plot([row.value for row in rows], places, **style)
-
-    def _plot_values(self, rows: list[_Row], kwargs: Mapping[str, Any] | None) -> None:
-        digits = _n_decimals(rows)
-        style = merged_style({"ha": "left", "va": "center"}, kwargs)
-        # The x coordinate is relative to the axes, the y coordinate is that of the row.
-        beside = self.ax_.get_yaxis_transform()
-        for place, row in enumerate(rows):
-            value, low, high = (f"{x:.{digits}f}" for x in (row.value, row.low, row.high))
-            text = with_minus(f"{value} [{low}, {high}]")
-            self.texts_.append(self.ax_.text(1.02, place, text, transform=beside, **style))
-
-    def _plot_chance_level(
-        self, symbol: str, chances: Floats, kwargs: Mapping[str, Any] | None
-    ) -> None:
-        style: dict[str, Any] = {"color": "k", "linestyle": "--", "linewidth": 1.0}
-        style["label"] = "chance level"
-        if np.all(chances == chances[0]):
-            style["label"] = f"chance level ({symbol} = {chances[0]:.3g})"
-            self.chance_level_ = self.ax_.axvline(chances[0], **merged_style(style, kwargs))
-        else:
-            places = np.arange(chances.size)
-            style = merged_style(style, kwargs)
-            self.chance_level_ = self.ax_.vlines(chances, places - 0.4, places + 0.4, **style)
-        # The legend is above the axes, where there are no rows.
-        place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2}
-        self.ax_.legend(handles=[self.chance_level_], frameon=False, **place)
+    def _read(self, name: Any) -> list[_Row]:
+        results = super()._read(name)
+        _check_comparable(list(results.values()))
+        return [row for text, result in results.items() for row in _rows_of(result, text)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -419,25 +354,15 @@ class _Row:
     n_positives: int
 
 
-def _read_rows(results: Any, name: str | Sequence[str] | None) -> list[_Row]:
-    """Return one row for each interval; raise an error if they do not fit in one plot."""
-    if isinstance(results, Mapping):
-        parts, names = list(results.values()), [str(key) for key in results]
-    elif isinstance(results, Sequence):
-        parts, names = list(results), [str(number) for number in range(len(results))]
-    else:
-        parts, names = [results], [""]
-    _check_results(parts)
-    if isinstance(name, str):
-        names = [name] * len(parts)
-    elif name is not None:
-        names = [str(given) for given in name]
-    if len(names) != len(parts):
-        raise ValueError(
-            f"name must be a string or have one entry for each of the {len(parts)} results; got "
-            f"{len(names)} names."
-        )
-    return [row for part, text in zip(parts, names, strict=True) for row in _rows_of(part, text)]
+def _options(
+    metric: Any, k: Any, confidence_level: float, method: str, clusters: Any, groups: Any
+) -> dict[str, Any]:
+    """Options of the intervals; columns are lists, because each ranker reads them."""
+    columns = {"clusters": clusters, "groups": groups}
+    return {
+        **{"metric": metric, "k": k, "confidence_level": confidence_level, "method": method},
+        **{key: None if column is None else list(column) for key, column in columns.items()},
+    }
 
 
 def _rows_of(result: MetricIntervalResult, name: str) -> list[_Row]:
@@ -460,16 +385,8 @@ def _label(name: str, of_class: Any) -> str:
     return f"{name}: {of_class}" if name else str(of_class)
 
 
-def _check_results(results: list[Any]) -> None:
-    """Raise an error for other objects, and for intervals that do not fit in one plot."""
-    if not results:
-        raise ValueError("results must contain at least one interval; got an empty container.")
-    for result in results:
-        if not isinstance(result, MetricIntervalResult):
-            raise TypeError(
-                "results must be results of metric_interval, or a sequence or a dict of such "
-                f"results; got {type(result).__name__}."
-            )
+def _check_comparable(results: list[MetricIntervalResult]) -> None:
+    """Raise an error for intervals that do not fit in one plot."""
     first = results[0]
     for other in results[1:]:
         if other.metric != first.metric:
@@ -493,6 +410,36 @@ def _size(rows: list[_Row]) -> tuple[float, float]:
     """Width and height of a figure with room for the rows and their labels."""
     length = max(len(row.label) for row in rows)
     return max(6.4, 5.2 + 0.085 * length), max(1.6, 1.0 + 0.32 * len(rows))
+
+
+def _write_values(ax: Any, rows: list[_Row], kwargs: Mapping[str, Any] | None) -> list[Any]:
+    """Write values and limits to the right of the axes."""
+    digits = _n_decimals(rows)
+    # The x coordinate is relative to the axes, the y coordinate is that of the row.
+    style = {"ha": "left", "va": "center", "transform": ax.get_yaxis_transform()}
+    style = merged_style(style, kwargs)
+    texts = []
+    for place, row in enumerate(rows):
+        value, low, high = (f"{x:.{digits}f}" for x in (row.value, row.low, row.high))
+        texts.append(ax.text(1.02, place, with_minus(f"{value} [{low}, {high}]"), **style))
+    return texts
+
+
+def draw_chance_levels(
+    ax: Any, symbol: str, chances: Floats, kwargs: Mapping[str, Any] | None = None
+) -> Any:
+    """Draw one vertical line at the mean under random labelling, or a segment for each row."""
+    style: dict[str, Any] = {**REFERENCE_LINE, "label": "chance level"}
+    if np.all(chances == chances[0]):
+        style["label"] = f"chance level ({symbol} = {chances[0]:.3g})"
+        line = ax.axvline(chances[0], **merged_style(style, kwargs))
+    else:
+        places = np.arange(chances.size)
+        line = ax.vlines(chances, places - 0.4, places + 0.4, **merged_style(style, kwargs))
+    # The legend is above the axes, where there are no rows.
+    place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2}
+    ax.legend(handles=[line], frameon=False, **place)
+    return line
 
 
 def _title(result: MetricIntervalResult) -> str:
@@ -519,11 +466,8 @@ def _chance_levels(rows: list[_Row]) -> Floats:
             "chance level is not in the result: omit it, and draw display.ax_.axvline at the mean "
             "of its null distribution."
         )
-    return np.array(
-        [
-            metric_null_distribution(
-                row.result.n_samples, row.n_positives, metric=row.result.metric
-            ).mean()
-            for row in rows
-        ]
-    )
+    means = [
+        metric_null_distribution(row.result.n_samples, row.n_positives, metric=row.result.metric)
+        for row in rows
+    ]
+    return np.array([null.mean() for null in means])

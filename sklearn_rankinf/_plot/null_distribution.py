@@ -15,16 +15,10 @@ from scipy import stats
 from sklearn_rankinf._formatting import state_pvalue
 from sklearn_rankinf._frozen_distributions import NullDistribution
 from sklearn_rankinf._plot._distribution_shape import DistributionShape, distribution_shape
-from sklearn_rankinf._plot._matplotlib import import_pyplot, merged_style
+from sklearn_rankinf._plot._matplotlib import hide_spines, merged_style
+from sklearn_rankinf._plot.base import REFERENCE_LINE, RESPONSE_METHODS, Display
 from sklearn_rankinf._queries import MeanAveragePrecisionTestResult
-from sklearn_rankinf._ranking import (
-    PosLabel,
-    Ranking,
-    check_integer,
-    check_option,
-    estimator_scores,
-    folds_of,
-)
+from sklearn_rankinf._ranking import PosLabel, Ranking, check_integer, check_option
 from sklearn_rankinf._significance import metric_test
 from sklearn_rankinf._statistics.additive import Metric
 
@@ -37,10 +31,9 @@ _DISTRIBUTION_NAMES: Mapping[str, str] = {
     "zhang_su": "Zhang-Su approximation",
 }
 _SCALES = ("linear", "log")
-_RESPONSE_METHODS = ("decision_function", "predict_proba")
 
 
-class NullDistributionDisplay:
+class NullDistributionDisplay(Display):
     """Null distribution of a ranking statistic, with the observed value and its p-value.
 
     Use :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_cv_results` to create a
@@ -49,18 +42,20 @@ class NullDistributionDisplay:
 
     Parameters
     ----------
-    result : test result, or sequence of test results
+    results : test result, or sequence or dict of test results
         Result of :func:`average_precision_test`, :func:`roc_auc_test` or any other test of this
         package; for :func:`mean_average_precision_test` the mean is drawn. Several results, for
-        example of the folds of a cross-validation, are drawn in one plot.
-    name : str or list of str, optional
-        Name of the ranking in the legend; a list contains one name for each result.
+        example of the folds of a cross-validation, are drawn in one plot, and so are the classes
+        of a result for several classes.
+    name : str or sequence of str, optional
+        Names of the rankings in the legend, one for each result. By default the keys of a dict, or
+        the numbers of several results.
 
     Attributes
     ----------
-    result : test result or list of test results
+    results : test result, or sequence or dict of test results
         The result or results.
-    name : str, list of str or None
+    name : str, sequence of str or None
         The name or names.
     line_ : matplotlib artist or list of artists
         The null distribution: a filled density, or bars if the values are evenly spaced, as for
@@ -113,19 +108,15 @@ class NullDistributionDisplay:
     <...>
     """
 
+    _compute = staticmethod(metric_test)
+    _kind = "results of a test such as average_precision_test"
+
     line_: Any
     observed_line_: Any
     tail_: Any
     normal_line_: Any
     chance_level_: Any
     histogram_: Any
-    ax_: Any
-    figure_: Any
-
-    def __init__(self, result: Any, *, name: str | Sequence[str] | None = None) -> None:
-        self.result = result
-        self.name = name
-        _single_results(result)
 
     def plot(
         self,
@@ -150,8 +141,8 @@ class NullDistributionDisplay:
         ----------
         ax : matplotlib axes, optional
             Axes to draw on; by default new axes.
-        name : str or list of str, optional
-            Name of the ranking in the legend, instead of that of the display.
+        name : str or sequence of str, optional
+            Names of the rankings in the legend, instead of those of the display.
         yscale : {"linear", "log"}, default="linear"
             Scale of the heights. A logarithmic scale extends the plot to the observed value.
         curve_kwargs : dict, optional
@@ -193,12 +184,9 @@ class NullDistributionDisplay:
         """
         yscale = check_option(yscale, "yscale", _SCALES)
         n_permutations = check_integer(n_permutations, "n_permutations", 0)
-        results = _single_results(self.result)
-        names = _names(self.name if name is None else name, len(results))
-        plt = import_pyplot(f"{type(self).__name__}.plot")
-        if ax is None:
-            _, ax = plt.subplots(layout="constrained")
-        self.ax_, self.figure_ = ax, ax.figure
+        named = self._read(name)
+        names, results = list(named), list(named.values())
+        self._start(ax)
         self.tail_ = self.normal_line_ = self.chance_level_ = self.histogram_ = None
         if len(results) == 1:
             shapes = [self._plot_one(results[0], names[0], yscale, curve_kwargs, observed_kwargs)]
@@ -209,10 +197,12 @@ class NullDistributionDisplay:
             if plot_normal and null.method not in ("normal", "zhang_su") and null.std() > 0.0:
                 self._plot_normal(shapes[0], results[0], yscale, normal_kwargs)
         else:
-            shapes = self._plot_several(results, names, yscale, curve_kwargs, observed_kwargs)
+            shapes = self._plot_several(named, yscale, curve_kwargs, observed_kwargs)
         if plot_chance_level:
             self._plot_chance_level(results, chance_level_kw)
-        self._finish(results, shapes, yscale, despine)
+        self._finish(results, shapes, yscale)
+        if despine:
+            hide_spines(self.ax_)
         return self
 
     @classmethod
@@ -226,7 +216,7 @@ class NullDistributionDisplay:
         pos_label: PosLabel = 1,
         alternative: str = "greater",
         method: str = "auto",
-        name: str | None = None,
+        name: str | Sequence[str] | None = None,
         ax: Any = None,
         **plot_options: Any,
     ) -> NullDistributionDisplay:
@@ -236,9 +226,9 @@ class NullDistributionDisplay:
         ----------
         y_true : array-like of shape (n_samples,) or Ranking
             Binary labels, or a ranking, in which case `y_score` is omitted.
-        y_score : array-like of shape (n_samples,), optional
-            Scores, larger for samples more likely to be positive. Required unless `y_true` is a
-            ranking.
+        y_score : array-like of shape (n_samples,), dict or DataFrame, optional
+            Scores of one ranker, larger for samples more likely to be positive, or of several
+            rankers, by name. Required unless `y_true` is a ranking.
         metric : str or metric, default="average_precision"
             A metric, such as ``RocAuc()``, or its name; see :func:`metric_test`.
         k : int or float, optional
@@ -251,8 +241,8 @@ class NullDistributionDisplay:
             The alternative hypothesis.
         method : str, default="auto"
             How the p-value is computed; see :func:`metric_test`.
-        name : str, optional
-            Name of the ranking in the legend.
+        name : str or sequence of str, optional
+            Names in the legend; by default the names of several rankers.
         ax : matplotlib axes, optional
             Axes to draw on; by default new axes.
         **plot_options
@@ -277,17 +267,9 @@ class NullDistributionDisplay:
         >>> NullDistributionDisplay.from_predictions(y_true, y_score)  # doctest: +SKIP
         <...>
         """
-        import_pyplot(f"{cls.__name__}.from_predictions")
-        result = metric_test(
-            y_true,
-            y_score,
-            metric=metric,
-            k=k,
-            pos_label=pos_label,
-            alternative=alternative,
-            method=method,
-        )
-        return cls(result, name=name).plot(ax, **plot_options)
+        options = {"metric": metric, "k": k, "alternative": alternative, "method": method}
+        plot_options["ax"] = ax
+        return cls._of_predictions(y_true, y_score, pos_label, options, name, plot_options)
 
     @classmethod
     def from_estimator(
@@ -301,8 +283,8 @@ class NullDistributionDisplay:
         pos_label: PosLabel = 1,
         alternative: str = "greater",
         method: str = "auto",
-        response_method: str | Sequence[str] = _RESPONSE_METHODS,
-        name: str | None = None,
+        response_method: str | Sequence[str] = RESPONSE_METHODS,
+        name: str | Sequence[str] | None = None,
         ax: Any = None,
         **plot_options: Any,
     ) -> NullDistributionDisplay:
@@ -310,8 +292,8 @@ class NullDistributionDisplay:
 
         Parameters
         ----------
-        estimator : object
-            A fitted classifier, or a pipeline that ends in one.
+        estimator : object or dict of objects
+            A fitted classifier, or a pipeline that ends in one; or a dict of several, by name.
         X : array-like of shape (n_samples, n_features)
             Samples that were not used to train the estimator.
         y : array-like of shape (n_samples,)
@@ -329,8 +311,8 @@ class NullDistributionDisplay:
             How the p-value is computed; see :func:`metric_test`.
         response_method : str or sequence of str, default=("decision_function", "predict_proba")
             Methods of the estimator that return the scores; the first available one is used.
-        name : str, optional
-            Name of the ranking in the legend; by default the class of the estimator.
+        name : str or sequence of str, optional
+            Names in the legend; by default the class of the estimator, or the keys of a dict.
         ax : matplotlib axes, optional
             Axes to draw on; by default new axes.
         **plot_options
@@ -361,19 +343,10 @@ class NullDistributionDisplay:
         >>> NullDistributionDisplay.from_estimator(model, X[200:], y[200:])  # doctest: +SKIP
         <...>
         """
-        import_pyplot(f"{cls.__name__}.from_estimator")
-        y_score = estimator_scores(estimator, X, pos_label, response_method)
-        return cls.from_predictions(
-            y,
-            y_score,
-            metric=metric,
-            k=k,
-            pos_label=pos_label,
-            alternative=alternative,
-            method=method,
-            name=type(estimator).__name__ if name is None else name,
-            ax=ax,
-            **plot_options,
+        options = {"metric": metric, "k": k, "alternative": alternative, "method": method}
+        plot_options["ax"] = ax
+        return cls._of_estimators(
+            estimator, X, y, response_method, pos_label, options, name, plot_options
         )
 
     @classmethod
@@ -388,7 +361,7 @@ class NullDistributionDisplay:
         pos_label: PosLabel = 1,
         alternative: str = "greater",
         method: str = "auto",
-        response_method: str | Sequence[str] = _RESPONSE_METHODS,
+        response_method: str | Sequence[str] = RESPONSE_METHODS,
         name: str | Sequence[str] | None = None,
         ax: Any = None,
         **plot_options: Any,
@@ -418,8 +391,8 @@ class NullDistributionDisplay:
             How the p-values are computed; see :func:`metric_test`.
         response_method : str or sequence of str, default=("decision_function", "predict_proba")
             Methods of the estimators that return the scores; the first available one is used.
-        name : str or list of str, optional
-            Name in the legend, or one for each fold; by default "fold 0" and so on.
+        name : sequence of str, optional
+            Names in the legend, one for each fold; by default "fold 0" and so on.
         ax : matplotlib axes, optional
             Axes to draw on; by default new axes.
         **plot_options
@@ -458,31 +431,29 @@ class NullDistributionDisplay:
         >>> NullDistributionDisplay.from_cv_results(cv_results, X, y)  # doctest: +SKIP
         <...>
         """
-        import_pyplot(f"{cls.__name__}.from_cv_results")
-        results = []
-        for fold in folds_of(cv_results, X, y, "cv_results"):
-            samples, labels = fold.held_out(X, y)
-            y_score = estimator_scores(fold.estimator, samples, pos_label, response_method)
-            result = metric_test(
-                labels,
-                y_score,
-                metric=metric,
-                k=k,
-                pos_label=pos_label,
-                alternative=alternative,
-                method=method,
-            )
-            results.append(result)
-        if name is None:
-            name = [f"fold {number}" for number in range(len(results))]
-        return cls(results, name=name).plot(ax, **plot_options)
+        options = {"metric": metric, "k": k, "alternative": alternative, "method": method}
+        plot_options["ax"] = ax
+        return cls._of_folds(
+            cv_results, X, y, response_method, pos_label, options, name, plot_options
+        )
+
+    def _is_result(self, result: Any) -> bool:
+        return hasattr(result, "null_distribution")
+
+    def _read(self, name: Any) -> dict[str, Any]:
+        results = super()._read(name)
+        return {
+            label: single
+            for own, result in results.items()
+            for label, single in _single_results(own, result)
+        }
 
     # Parts of the plot.
 
     def _plot_one(
         self,
         result: Any,
-        name: str | None,
+        name: str,
         yscale: str,
         curve_kwargs: Mapping[str, Any] | None,
         observed_kwargs: Mapping[str, Any] | None,
@@ -508,14 +479,13 @@ class NullDistributionDisplay:
 
     def _plot_several(
         self,
-        results: list[Any],
-        names: list[str | None],
+        results: Mapping[str, Any],
         yscale: str,
         curve_kwargs: Mapping[str, Any] | None,
         observed_kwargs: Mapping[str, Any] | None,
     ) -> list[DistributionShape]:
         shapes, self.line_, self.observed_line_ = [], [], []
-        for number, (result, name) in enumerate(zip(results, names, strict=True)):
+        for number, (name, result) in enumerate(results.items()):
             color = f"C{number % 10}"
             shape = distribution_shape(
                 result.null_distribution,
@@ -555,13 +525,10 @@ class NullDistributionDisplay:
 
     def _plot_chance_level(self, results: Sequence[Any], kwargs: Mapping[str, Any] | None) -> None:
         chance = float(np.mean([result.null_distribution.mean() for result in results]))
-        style = {"color": "k", "linestyle": "--", "linewidth": 1.0}
-        style |= {"label": f"chance level ({_symbol(results[0])} = {chance:.3g})"}
+        style = {**REFERENCE_LINE, "label": f"chance level ({_symbol(results[0])} = {chance:.3g})"}
         self.chance_level_ = self.ax_.axvline(chance, **merged_style(style, kwargs))
 
-    def _finish(
-        self, results: list[Any], shapes: list[DistributionShape], yscale: str, despine: bool
-    ) -> None:
+    def _finish(self, results: list[Any], shapes: list[DistributionShape], yscale: str) -> None:
         ax = self.ax_
         observed = [float(result.statistic) for result in results]
         low = min(min(shape.edges[0] for shape in shapes), *observed, math.inf)
@@ -578,8 +545,6 @@ class NullDistributionDisplay:
         ax.set_xlabel(_title(results[0]))
         ax.set_ylabel("Density" if shapes[0].step is None else "Probability")
         _legend(ax, self.line_, self.observed_line_)
-        if despine:
-            ax.spines[["top", "right"]].set_visible(False)
 
 
 def _legend(ax: Any, line: Any, observed: Any) -> None:
@@ -617,12 +582,12 @@ def _random_labellings(null: NullDistribution, size: int, random_state: Any) -> 
     return exact.rvs(size, random_state=random_state)
 
 
-def _label(result: Any, name: str | None) -> str:
+def _label(result: Any, name: str) -> str:
     value = f"{_symbol(result)} = {result.statistic:.3g}"
     log10_pvalue = float(result.log10_pvalue)
     pvalue = state_pvalue(log10_pvalue, bool(result.pvalue_is_bound))
     text = f"{value}, {pvalue if log10_pvalue > -math.inf else 'p underflows'}"
-    return text if name is None else f"{name}: {text}"
+    return f"{name}: {text}" if name else text
 
 
 def _symbol(result: Any) -> str:
@@ -637,27 +602,18 @@ def _title(result: Any) -> str:
     return str(result.metric.title)
 
 
-def _single_results(result: Any) -> list[Any]:
-    """List of results of one test each; a result for several classes is split by class."""
-    if isinstance(result, Sequence) and not isinstance(result, str | bytes):
-        if not result:
-            raise ValueError("result must be one or several test results; got an empty sequence.")
-        return [single for part in result for single in _single_results(part)]
-    if not hasattr(result, "null_distribution"):
-        raise TypeError(
-            "result must be the result of a test such as average_precision_test, or a sequence of "
-            f"such results; got {type(result).__name__}."
-        )
-    distributions = result.null_distribution
-    if isinstance(distributions, tuple):
-        return [_result_of_class(result, number) for number in range(len(distributions))]
+def _single_results(name: str, result: Any) -> list[tuple[str, Any]]:
+    """The result of one test by name, or one for each class."""
+    if isinstance(result.null_distribution, tuple):
+        classes = [f"{name}: {one}" if name else str(one) for one in result.classes]
+        return [(one, _result_of_class(result, number)) for number, one in enumerate(classes)]
     if np.ndim(result.statistic):
         raise ValueError(
             "a display needs results with a single k; got one with k="
-            f"{np.asarray(distributions.statistic.k).tolist()}: test each k separately and pass "
-            "the list of results."
+            f"{np.asarray(result.null_distribution.statistic.k).tolist()}: test each k separately "
+            "and pass the list of results."
         )
-    return [result]
+    return [(name, result)]
 
 
 def _result_of_class(result: Any, number: int) -> Any:
@@ -668,14 +624,3 @@ def _result_of_class(result: Any, number: int) -> Any:
     if result.n_resamples is not None:
         per_class += ["n_resamples", "n_exceedances"]
     return replace(result, **{field: getattr(result, field)[number] for field in per_class})
-
-
-def _names(name: str | Sequence[str] | None, n_results: int) -> list[str | None]:
-    if name is None or isinstance(name, str):
-        return [name] * n_results
-    if len(name) != n_results:
-        raise ValueError(
-            f"name must be a string or have one entry for each of the {n_results} results; got "
-            f"{len(name)} names."
-        )
-    return list(name)

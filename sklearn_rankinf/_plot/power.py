@@ -18,19 +18,19 @@ from sklearn_rankinf._plot._matplotlib import (
     merged_style,
     shortened,
 )
+from sklearn_rankinf._plot.base import MAX_LENGTH, REFERENCE_LINE, Display
 from sklearn_rankinf._ranking import check_option
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.increments import Floats
 
 _X_AXES = ("n_positives", "n_samples", "odds", "auc")
-_MAX_LENGTH = 28
 # Wide enough for a legend beside the axes.
 _FIGSIZE = (8.4, 4.8)
 # Half the width of the band, in standard errors.
 _N_ERRORS = 2.0
 
 
-class PowerDisplay:
+class PowerDisplay(Display):
     """Power of tests against the number of positives, or against the effect.
 
     Use :meth:`from_design` to create a display, or pass results of :func:`metric_power`.
@@ -99,18 +99,13 @@ class PowerDisplay:
     <...>
     """
 
+    _kind = "results of metric_power"
+
     line_: list[Any]
     band_: list[Any]
     target_line_: Any
     reached_: list[Any]
     level_line_: Any
-    ax_: Any
-    figure_: Any
-
-    def __init__(self, results: Any, *, name: str | Sequence[str] | None = None) -> None:
-        self.results = results
-        self.name = name
-        _Design.of(_read_lines(results, name), None)
 
     def plot(
         self,
@@ -163,14 +158,11 @@ class PowerDisplay:
             If `x_axis` is not one of these or does not vary between the points of a line, if
             `target` is not between 0 and 1, or if there is not one name for each line.
         """
-        lines = _read_lines(self.results, self.name if name is None else name)
+        lines = self._read(name)
         design = _Design.of(lines, x_axis)
         if target is not None and not 0.0 < target < 1.0:
             raise ValueError(f"target must lie between 0 and 1, exclusive; got {target!r}.")
-        plt = import_pyplot(f"{type(self).__name__}.plot")
-        if ax is None:
-            _, ax = plt.subplots(figsize=_FIGSIZE, layout="constrained")
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._start(ax, _FIGSIZE)
         self.line_, self.band_, self.reached_ = [], [], []
         self.target_line_ = None
         for number, (label, results) in enumerate(lines.items()):
@@ -179,10 +171,9 @@ class PowerDisplay:
                 design, label, results, target, merged_style(style, curve_kwargs), band_kwargs
             )
         if target is not None:
-            style = {"color": "k", "linestyle": "--", "linewidth": 1.0}
-            style["label"] = f"power of {target:g}"
+            style = {**REFERENCE_LINE, "label": f"power of {target:g}"}
             self.target_line_ = ax.axhline(target, **merged_style(style, target_kwargs))
-        style = {"color": "k", "linestyle": ":", "linewidth": 1.0}
+        style = {**REFERENCE_LINE, "linestyle": ":"}
         style["label"] = f"significance level {design.alpha:g}"
         self.level_line_ = ax.axhline(design.alpha, **merged_style(style, level_kwargs))
         ax.set_ylim(0.0, 1.02)
@@ -290,6 +281,17 @@ class PowerDisplay:
             plot_options.setdefault("x_axis", "auc")
         return cls(results, name=name).plot(ax, **plot_options)
 
+    def _is_result(self, result: Any) -> bool:
+        return isinstance(result, MetricPowerResult)
+
+    def _read(self, name: Any) -> dict[str, list[MetricPowerResult]]:
+        are_lines = isinstance(self.results, Mapping) and self.results
+        by_key = self.results if are_lines else {"": self.results}
+        lines = [self._parts(points)[1] for points in by_key.values()]
+        named = self._named([str(key) for key in by_key], lines, name)
+        _Design.of(named, None)
+        return {label or line[0].metric.title: line for label, line in named.items()}
+
     # Parts of the plot.
 
     def _plot_line(
@@ -306,7 +308,7 @@ class PowerDisplay:
         x = x[order]
         power = np.array([results[at].power for at in order])
         error = np.array([results[at].standard_error for at in order])
-        text = shortened(label, _MAX_LENGTH)
+        text = shortened(label, MAX_LENGTH)
         if np.isnan(error).any():
             text += " (normal approximation)"
         reached = np.zeros(0, dtype=int)
@@ -459,29 +461,3 @@ def _points(n_samples: Any, n_positives: Any, odds: Any, auc: Any) -> list[dict[
         for name, value in given.items()
     }
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def _read_lines(results: Any, name: Any) -> dict[str, list[MetricPowerResult]]:
-    """Results of each line, by name."""
-    if isinstance(results, MetricPowerResult):
-        results = [results]
-    keyed = isinstance(results, Mapping)
-    if not isinstance(results, Sequence | Mapping | np.ndarray):
-        results = [results]  # refused below
-    parts = [list(part) for part in results.values()] if keyed else [list(results)]
-    if not parts or not all(parts):
-        raise ValueError("results must contain at least one result for each line; got none.")
-    for result in (result for part in parts for result in part):
-        if not isinstance(result, MetricPowerResult):
-            raise TypeError(
-                "results must be results of metric_power, in a list or as lists "
-                f"in a dict; got {type(result).__name__}."
-            )
-    names = [str(key) for key in results] if keyed else [parts[0][0].metric.title]
-    if name is not None:
-        names = [name] if isinstance(name, str) else [str(given) for given in name]
-    if len(names) != len(parts) or len(set(names)) != len(names):
-        raise ValueError(
-            f"name must have a different entry for each of the {len(parts)} lines; got {names}."
-        )
-    return dict(zip(names, parts, strict=True))

@@ -12,25 +12,16 @@ from numpy.typing import ArrayLike
 from sklearn_rankinf._plot._matplotlib import (
     blended,
     hide_spines,
-    import_pyplot,
     legend_place,
     merged_style,
     shortened,
     side_by_side,
 )
-from sklearn_rankinf._ranking import (
-    PosLabel,
-    Ranking,
-    Sample,
-    check_levels,
-    check_option,
-    estimator_scores,
-    folds_of,
-)
+from sklearn_rankinf._plot.base import MAX_LENGTH, REFERENCE_LINE, RESPONSE_METHODS, Display
+from sklearn_rankinf._ranking import PosLabel, Ranking, check_levels, check_option
 from sklearn_rankinf._statistics.increments import Floats, Integers
 from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
 
-_RESPONSE_METHODS = ("decision_function", "predict_proba")
 _ALPHA = (0.1, 0.05, 0.01)
 # The level that is drawn if only one can be drawn.
 _USUAL_ALPHA = 0.05
@@ -40,7 +31,6 @@ _MANY_SAMPLES = 2000
 _N_COLUMNS = 1500
 # Height of a ranker's row of runs, as a fraction of the axes.
 _ROW = 0.025
-_MAX_LENGTH = 28
 # Colour intensity for the largest alpha and for the smallest alpha.
 _LIGHTEST, _DARKEST = 0.4, 1.0
 # Wide enough for a legend beside the axes.
@@ -88,7 +78,7 @@ _VIEWS: Mapping[str, _View] = {
 }
 
 
-class TopKSignificanceDisplay:
+class TopKSignificanceDisplay(Display):
     """Positives found at every k, with the mean and the bounds under random selection.
 
     Use :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_cv_results` to create a
@@ -177,18 +167,15 @@ class TopKSignificanceDisplay:
     <...>
     """
 
+    _compute = staticmethod(top_k_significance_curve)
+    _kind = "results of top_k_significance_curve"
+    _has_columns = True
+
     line_: list[Any]
     chance_level_: Any
     pointwise_: list[Any]
     simultaneous_: list[Any]
     runs_: list[Any]
-    ax_: Any
-    figure_: Any
-
-    def __init__(self, results: Any, *, name: str | Sequence[str] | None = None) -> None:
-        self.results = results
-        self.name = name
-        _read_curves(results, name)
 
     def plot(
         self,
@@ -259,13 +246,10 @@ class TopKSignificanceDisplay:
             one name or one dict of keywords for each ranker.
         """
         y_axis = check_option(y_axis, "y_axis", _VIEWS)
-        curves = _read_curves(self.results, self.name if name is None else name)
+        curves = self._read(name)
         picture = _Picture.of(list(curves.values()), y_axis, log_scale, alpha)
         styles = _each(curve_kwargs, len(curves))
-        plt = import_pyplot(f"{type(self).__name__}.plot")
-        if ax is None:
-            _, ax = plt.subplots(figsize=_FIGSIZE, layout="constrained")
-        self.ax_, self.figure_ = ax, ax.figure
+        ax = self._start(ax, _FIGSIZE)
         self.line_, self.pointwise_, self.simultaneous_, self.runs_ = [], [], [], []
         self.chance_level_ = None
         self._plot_curves(picture, list(curves), styles)
@@ -345,19 +329,9 @@ optional
         >>> TopKSignificanceDisplay.from_predictions(y_true, y_score)  # doctest: +SKIP
         <...>
         """
-        import_pyplot(f"{cls.__name__}.from_predictions")
-        y_axis = check_option(y_axis, "y_axis", _VIEWS)
-        options: dict[str, Any] = {"alpha": alpha, "max_k": max_k}
-        results: Any
-        if _holds_rankers(y_score):
-            sample = Sample.read(y_true, y_score, pos_label=pos_label, columns="rankers")
-            results = {
-                ranker: top_k_significance_curve(sample.positive, column, pos_label=True, **options)
-                for ranker, column in zip(sample.names, sample.scores, strict=True)
-            }
-        else:
-            results = top_k_significance_curve(y_true, y_score, pos_label=pos_label, **options)
-        return cls(results, name=name).plot(ax, y_axis=y_axis, **plot_options)
+        options = {"alpha": alpha, "max_k": max_k}
+        plot_options |= {"y_axis": check_option(y_axis, "y_axis", _VIEWS), "ax": ax}
+        return cls._of_predictions(y_true, y_score, pos_label, options, name, plot_options)
 
     @classmethod
     def from_estimator(
@@ -369,7 +343,7 @@ optional
         alpha: ArrayLike = _ALPHA,
         max_k: float | None = None,
         pos_label: PosLabel = 1,
-        response_method: str | Sequence[str] = _RESPONSE_METHODS,
+        response_method: str | Sequence[str] = RESPONSE_METHODS,
         name: str | Sequence[str] | None = None,
         y_axis: str = "hits",
         ax: Any = None,
@@ -428,23 +402,10 @@ optional
         >>> TopKSignificanceDisplay.from_estimator(model, X[200:], y[200:])  # doctest: +SKIP
         <...>
         """
-        import_pyplot(f"{cls.__name__}.from_estimator")
-        if not isinstance(estimator, Mapping):
-            estimator = {type(estimator).__name__: estimator}
-        scores = {
-            key: estimator_scores(one, X, pos_label, response_method)
-            for key, one in estimator.items()
-        }
-        return cls.from_predictions(
-            y,
-            scores,
-            alpha=alpha,
-            max_k=max_k,
-            pos_label=pos_label,
-            name=name,
-            y_axis=y_axis,
-            ax=ax,
-            **plot_options,
+        options = {"alpha": alpha, "max_k": max_k}
+        plot_options |= {"y_axis": check_option(y_axis, "y_axis", _VIEWS), "ax": ax}
+        return cls._of_estimators(
+            estimator, X, y, response_method, pos_label, options, name, plot_options
         )
 
     @classmethod
@@ -457,7 +418,7 @@ optional
         alpha: ArrayLike = _USUAL_ALPHA,
         max_k: float | None = None,
         pos_label: PosLabel = 1,
-        response_method: str | Sequence[str] = _RESPONSE_METHODS,
+        response_method: str | Sequence[str] = RESPONSE_METHODS,
         name: str | Sequence[str] | None = None,
         y_axis: str = "gain",
         ax: Any = None,
@@ -529,16 +490,25 @@ optional
         >>> TopKSignificanceDisplay.from_cv_results(cv_results, X, y)  # doctest: +SKIP
         <...>
         """
-        import_pyplot(f"{cls.__name__}.from_cv_results")
-        y_axis = check_option(y_axis, "y_axis", _VIEWS)
-        results = {}
-        for number, fold in enumerate(folds_of(cv_results, X, y, "cv_results")):
-            samples, labels = fold.held_out(X, y)
-            y_score = estimator_scores(fold.estimator, samples, pos_label, response_method)
-            results[f"fold {number}"] = top_k_significance_curve(
-                labels, y_score, alpha=alpha, max_k=max_k, pos_label=pos_label
-            )
-        return cls(results, name=name).plot(ax, y_axis=y_axis, **plot_options)
+        options = {"alpha": alpha, "max_k": max_k}
+        plot_options |= {"y_axis": check_option(y_axis, "y_axis", _VIEWS), "ax": ax}
+        return cls._of_folds(
+            cv_results, X, y, response_method, pos_label, options, name, plot_options
+        )
+
+    def _is_result(self, result: Any) -> bool:
+        return isinstance(result, TopKSignificanceCurve)
+
+    def _read(self, name: Any) -> dict[str, TopKSignificanceCurve]:
+        curves: dict[str, TopKSignificanceCurve] = super()._read(name)
+        first, *others = curves.values()
+        for curve in others:
+            if not np.array_equal(curve.alpha, first.alpha):
+                raise ValueError(
+                    f"The results have levels alpha={first.alpha.tolist()} and "
+                    f"{curve.alpha.tolist()}; compute all curves with the same alpha."
+                )
+        return curves
 
     # Parts of the plot.
 
@@ -548,7 +518,7 @@ optional
         for number, (curve, name, own) in enumerate(
             zip(picture.curves, names, styles, strict=True)
         ):
-            label = shortened(name, _MAX_LENGTH) if name else "observed"
+            label = shortened(name, MAX_LENGTH) if name else "observed"
             style = {"color": f"C{number % 10}", "linewidth": 1.8, "zorder": 3, "label": label}
             x, y = picture.drawn(curve, *_vertices(np.r_[0.0, curve.k], np.r_[0.0, curve.hits]))
             if curve.k.size < min(curve.k[-1], _FEW_BLOCKS):
@@ -560,7 +530,7 @@ optional
         longest = max(picture.curves, key=lambda curve: curve.k[-1] / curve.n_samples)
         k = np.array([0.0, longest.k[-1]])
         points = picture.drawn(longest, k, k * (longest.n_positives / longest.n_samples))
-        style = {"color": "k", "linestyle": "--", "linewidth": 1.0, "label": "random selection"}
+        style = {**REFERENCE_LINE, "label": "random selection"}
         (self.chance_level_,) = self.ax_.plot(*points, **merged_style(style, kwargs))
 
     def _plot_pointwise(
@@ -785,36 +755,6 @@ def _last_at(x: Floats, places: Floats) -> list[int]:
     return found
 
 
-def _read_curves(results: Any, name: Any) -> dict[str, TopKSignificanceCurve]:
-    """Return the curves by name; raise an error if they do not fit in one plot."""
-    if isinstance(results, Mapping):
-        curves, names = list(results.values()), [str(key) for key in results]
-    elif isinstance(results, Sequence):
-        curves, names = list(results), [str(number) for number in range(len(results))]
-    else:
-        curves, names = [results], [""]
-    if not curves:
-        raise ValueError("results must contain at least one curve; got an empty container.")
-    for curve in curves:
-        if not isinstance(curve, TopKSignificanceCurve):
-            raise TypeError(
-                "results must be results of top_k_significance_curve, or a sequence or a dict "
-                f"of such results; got {type(curve).__name__}."
-            )
-        if not np.array_equal(curve.alpha, curves[0].alpha):
-            raise ValueError(
-                f"The results have levels alpha={curves[0].alpha.tolist()} and "
-                f"{curve.alpha.tolist()}; compute all curves with the same alpha."
-            )
-    if name is not None:
-        names = [name] if isinstance(name, str) else [str(given) for given in name]
-    if len(names) != len(curves) or len(set(names)) != len(names):
-        raise ValueError(
-            f"name must have a different entry for each of the {len(curves)} results; got {names}."
-        )
-    return dict(zip(names, curves, strict=True))
-
-
 def _levels_drawn(levels: Floats, alpha: Any, several: bool) -> list[int]:
     """Indices of the levels to draw, from the largest to the smallest alpha."""
     if alpha is None and not several:
@@ -843,16 +783,6 @@ def _each(kwargs: Any, n_curves: int) -> Sequence[Mapping[str, Any] | None]:
             f"got {len(kwargs)}."
         )
     return list(kwargs)
-
-
-def _holds_rankers(y_score: Any) -> bool:
-    """Whether the scores are those of several rankers."""
-    if isinstance(y_score, Mapping) or hasattr(y_score, "columns"):
-        return True
-    try:
-        return np.ndim(y_score) == 2
-    except ValueError:
-        return False  # ragged input raises an error when it is read
 
 
 def _merged(curves: list[TopKSignificanceCurve], bound: str) -> tuple[Floats, Floats]:
