@@ -18,6 +18,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import simpson
+from scipy.special import gammaln
 
 from sklearn_rankinf import (
     Bedroc,
@@ -30,6 +31,7 @@ from sklearn_rankinf._engine.canonical import CanonicalSum
 from sklearn_rankinf._engine.computed import ComputedDistribution, tails_of
 from sklearn_rankinf._engine.estimates import TailEstimates, accepted_error
 from sklearn_rankinf._engine.inversion.band_limited import majorant_and_gap
+from sklearn_rankinf._engine.inversion.bands import tilted_bands
 from sklearn_rankinf._engine.inversion.contour import ContourInversion
 from sklearn_rankinf._metrics import AveragePrecision, RocAuc
 from sklearn_rankinf._scorers import resolution
@@ -277,6 +279,33 @@ def test_far_values_of_a_good_ranker(share, low, high, sampled, tolerance):
     lower, upper = lower[0] / math.log(10.0), upper[0] / math.log(10.0)
     assert max(lower, low) <= min(upper, high)
     assert lower <= log10_p <= upper
+
+
+def two_humps():
+    """Sizes of blocks of a list of 50,000 items, and 500 hits that are near the body or on top."""
+    rng = np.random.default_rng(0)
+    y = np.arange(50_000) < 500
+    scores = np.round(np.clip(rng.normal(size=50_000) * 0.1 + 0.1 + 0.2 * y, 0.0, 1.0), 2)
+    return np.array(Ranking.from_scores(y, scores).tie_sizes), 500
+
+
+def test_bands_of_two_humps_hold_all_paths_that_matter():
+    sizes, m = two_humps()
+    canonical = CanonicalSum.of_problem(AveragePrecision(), int(sizes.sum()), m, sizes)
+    tilt = 2300.0 * canonical.form.factor
+    kept, log_mgf = tilted_bands(canonical.blocks, m, tilt, 1e-15)
+    ends, log_ways = np.cumsum(sizes), gammaln(np.arange(sizes.max() + 1) + 1.0)
+    logs = np.full(m + 1, -np.inf)
+    logs[0] = 0.0
+    for size, end in zip(sizes.tolist(), ends.tolist(), strict=True):
+        after = np.full(m + 1, -np.inf)
+        for y in range(min(size, m) + 1):
+            ways = log_ways[size] - log_ways[y] - log_ways[size - y]
+            gain = 2300.0 / m * y * np.arange(y, m + 1) / end
+            after[y:] = np.logaddexp(after[y:], logs[: m + 1 - y] + ways + gain)
+        logs = after
+    assert_allclose(log_mgf, logs[m] - oracles.log_comb(int(ends[-1]), m), rtol=1e-10)
+    assert kept.work() < 5e5
 
 
 @pytest.mark.parametrize("z", [3.0, 6.0])

@@ -71,7 +71,7 @@ class BandSettings:
     many_turns: float = 100.0
     shifts: tuple[float, ...] = (-0.5, -1.0, -1.5, 0.5)
     saves: float = 3.0
-    most_excess: float = 12.0
+    most_excess: float = 8.0
     # Periods are 2**(1 / periods_of_octave) apart.
     periods_of_octave: int = 4
     # Share of the tilted total below which a path is left out, and of all such paths.

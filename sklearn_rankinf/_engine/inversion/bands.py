@@ -12,6 +12,7 @@ doc/theory.rst.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -40,14 +41,10 @@ class BandSettings:
     # Half-width of the first window: standard deviations, and hits.
     deviations: float = 14.0
     hits: float = 12.0
-    # Widths of the windows that are tried before all feasible paths, relative to the first.
-    widths: tuple[float, ...] = (1.0, 2.0)
-    # Range of the logarithms of two factors within which products of floats are safe.
-    log_range: float = 600.0
-    # Largest number of products of a block that are added in logarithms: in a search for bands, and
-    # in a window that is known.
-    most_logarithms: int = 20_000
-    most_logarithms_in_window: int = 2_000_000
+    # Widths of the windows that are tried, relative to the first.
+    widths: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0)
+    # Range of the logarithms of a factor within which products of two floats are safe.
+    log_range: float = 300.0
     # All paths are kept up to this number of hits.
     few_hits: int = 64
 
@@ -274,19 +271,12 @@ def tilted_bands(
     """Paths that carry the distribution tilted by ``exp(tilt S)``, and ``log E exp(tilt S)``.
 
     Paths with less than `share` of the tilted total are left out. None are, and the logarithm is
-    nan, where two mean paths of many hits differ by far.
+    nan, if the widest window is too narrow.
     """
     feasible = feasible_bands(increments, n_positives)
-    for width in (*SETTINGS.widths, None):
-        window = feasible
-        if width is not None:
-            window, _ = windows(increments, n_positives, np.array([tilt]), width)
-        try:
-            found = _bands_in(
-                increments, n_positives, tilt, share, window, SETTINGS.most_logarithms
-            )
-        except _OutOfRangeError:
-            return window, math.nan
+    for width in SETTINGS.widths:
+        window, _ = windows(increments, n_positives, np.array([tilt]), width)
+        found = _bands_in(increments, n_positives, tilt, share, window)
         if found is not None and found[0].has_room_in(window, feasible):
             return found
     return feasible, math.nan
@@ -302,11 +292,7 @@ def carrying_bands(
 ) -> tuple[Bands, float] | None:
     """`tilted_bands` among the paths within limits; None if the window is too narrow for them."""
     window = window.intersection(limits)
-    try:
-        most = SETTINGS.most_logarithms_in_window
-        found = _bands_in(increments, n_positives, tilt, share, window, most)
-    except _OutOfRangeError:
-        return None
+    found = _bands_in(increments, n_positives, tilt, share, window)
     if found is None or not found[0].has_room_in(window, limits):
         return None
     return found[0].ascending(), found[1]
@@ -318,7 +304,6 @@ def _bands_in(
     tilt: float,
     share: float,
     window: Bands,
-    most_logarithms: int,
 ) -> tuple[Bands, float] | None:
     """`tilted_bands` among the paths in a window; None if they do not lead to the end.
 
@@ -331,7 +316,7 @@ def _bands_in(
         if not y.size:
             return None
         log_weights = binomial_log_weights(size, min(size, m), n, m)[y]
-        step = _Step(increments, block, tilt, *states[-1], y, log_weights, most_logarithms)
+        step = _Step(increments, block, tilt, *states[-1], y, log_weights)
         low = max(int(window.low[block]) - step.first_reached, 0)
         reached = step.forward()[low : int(window.high[block]) + 1 - step.first_reached]
         finite = np.flatnonzero(reached > -np.inf)
@@ -392,9 +377,7 @@ class _Step:
         state: Floats,
         y: Integers,
         log_weights: Floats,
-        most_logarithms: int,
     ) -> None:
-        self._most = most_logarithms
         self.y, self.first_reached = y, first + int(y[0])
         balance = float(state[0] - state[-1]) / max(1, state.size - 1)
         self._of_rows, self._of_hits, self._of_both = (
@@ -410,7 +393,7 @@ class _Step:
 
     def forward(self) -> Floats:
         """Log weights of hits after the block, from `first_reached` on."""
-        return np.asarray(_log_convolution(self._past, self._of_hits, self._most) + self._of_both)
+        return np.asarray(_log_convolution(self._past, self._of_hits) + self._of_both)
 
     def ahead(self, first: int, future: Floats) -> Floats:
         """Log weights of later blocks given the hits after the block, at all rows it reaches."""
@@ -421,40 +404,38 @@ class _Step:
 
     def backward(self, ahead: Floats) -> Floats:
         """Log weights of this and later blocks, given the hits before the block."""
-        sums = _log_convolution(ahead, self._of_hits[::-1], self._most)
+        sums = _log_convolution(ahead, self._of_hits[::-1])
         return np.asarray(self._of_rows + sums[self.y.size - 1 :][: self._of_rows.size])
 
     def hits(self, ahead: Floats) -> Floats:
         """Log weights of the hits in the block, given all blocks."""
-        sums = _log_convolution(ahead, self._past[::-1], self._most)
+        sums = _log_convolution(ahead, self._past[::-1])
         return np.asarray(self._of_hits + sums[self._of_rows.size - 1 :][: self.y.size])
 
 
-class _OutOfRangeError(Exception):
-    """The products of a block that have to be added in logarithms are too many."""
+def _log_convolution(log_a: Floats, log_b: Floats) -> Floats:
+    """Log of the convolution: of parts in the range of floats, which are added in logarithms."""
+    log_sums = np.full(log_a.size + log_b.size - 1, -np.inf)
+    for (i, a), (j, b) in itertools.product(_in_range(log_a), _in_range(log_b)):
+        top_a, top_b = a.max(), b.max()
+        with np.errstate(divide="ignore"):
+            sums = np.log(np.convolve(np.exp(a - top_a), np.exp(b - top_b))) + (top_a + top_b)
+        if sums.size == log_sums.size:
+            return np.asarray(sums)
+        part = log_sums[i + j : i + j + sums.size]
+        np.logaddexp(part, sums, out=part)
+    return log_sums
 
 
-def _log_convolution(log_a: Floats, log_b: Floats, most_logarithms: int) -> Floats:
-    """Log of the convolution, added in logarithms where floats do not reach far enough."""
-    top_a, top_b = log_a.max(), log_b.max()
-    with np.errstate(divide="ignore"):
-        if _log_range(log_a) + _log_range(log_b) < SETTINGS.log_range:
-            sums = np.convolve(np.exp(log_a - top_a), np.exp(log_b - top_b))
-            return np.asarray(np.log(sums) + (top_a + top_b))
-        if log_a.size * log_b.size > most_logarithms:
-            raise _OutOfRangeError
-        terms = np.full((log_b.size, log_a.size + log_b.size), -np.inf)
-        terms[:, : log_a.size] = log_b[:, None] + log_a
-        # A row length one shorter than the rows moves row i to the right by i.
-        width = log_a.size + log_b.size - 1
-        shifted = terms.ravel()[: log_b.size * width].reshape(log_b.size, width)
-        top = np.maximum(shifted.max(axis=0), np.finfo(float).min)
-        return np.asarray(np.log(np.exp(shifted - top).sum(axis=0)) + top)
-
-
-def _log_range(logs: Floats) -> float:
-    """Difference of the largest and the smallest finite entry."""
-    finite = logs[logs > -np.inf]
-    if not finite.size:
-        raise _OutOfRangeError
-    return float(finite.max() - finite.min())
+def _in_range(logs: Floats) -> list[tuple[int, Floats]]:
+    """Parts of the finite entries, which are in a row, in the range of floats; and their places."""
+    finite = np.flatnonzero(logs > -np.inf)
+    begin, end = int(finite[0]), int(finite[-1]) + 1
+    parts = []
+    while begin < end:
+        rest = logs[begin:end]
+        far = np.maximum.accumulate(rest) - np.minimum.accumulate(rest) > SETTINGS.log_range
+        size = int(far.argmax()) or rest.size
+        parts.append((begin, rest[:size]))
+        begin += size
+    return parts
