@@ -215,7 +215,7 @@ def make_significance_scorer(
     To keep a search almost as fast as one that is scored by average precision, exact p-values that
     take long to compute have a resolution of at most 0.01 + 0.001 E in the default score E: 0.011
     at E = 1, and 0.046 at E = 36. Far out, scores of different candidates are far apart, so that
-    more digits cannot change their order. Most scores have an error below 0.0001.
+    more digits cannot change their order. Most scores have an error below 0.001.
     :func:`average_precision_test` computes all digits.
 
     All folds and candidates are scored on one scale. With ``method="auto"``, an exact null

@@ -23,7 +23,7 @@ ROUNDING = 1e-12
 # Placements that are listed, if the tail does not hold more; and with a tolerance, where contours
 # and bands are quick.
 FEW = 3e5
-ROUGHLY_FEW = 1e4
+ROUGHLY_FEW = 100.0
 # Operations that finding the best completions may take.
 _MOST_COMPLETIONS = 1e8
 # Numbers on which an operation takes as long as the call of numpy.

@@ -47,8 +47,10 @@ class BandSettings:
     # for which more work is worth while.
     widest: float = 50.0
     useful: float = 6.0
-    # With a tolerance a band is at least this wide, where that is affordable.
-    least_wanted: float = 2.0
+    # With a tolerance a band is at least this wide, where that is affordable, and bounds are apart
+    # by this part of it: the rest is for atoms.
+    least_wanted: float = 1.0
+    part_of_tolerance: float = 0.8
     # Bounds of narrower bands, which are a factor of 50 apart, are not computed.
     narrowest: float = 0.25
     # Nodes times products of a pass that are affordable, with a tolerance and without one, and for
@@ -68,7 +70,7 @@ class BandSettings:
     # Turns, the tilt times the period, above which tilts at these steps of the ladder are tried,
     # the factor of work that they have to save, since bounds are wider off the saddle point, and
     # by how much their Chernoff exponents may differ.
-    many_turns: float = 100.0
+    many_turns: float = 300.0
     shifts: tuple[float, ...] = (-0.5, -1.0, -1.5, 0.5)
     saves: float = 3.0
     most_excess: float = 8.0
@@ -80,7 +82,7 @@ class BandSettings:
     # Largest rounding error of a transform's size, and that of an exponent in units of its last
     # place.
     rounding: float = 1e-9
-    ulps: float = 4.0
+    ulps: float = 16.0
     # Nodes of one pass: at least the first, and as many as keep its state in the cache.
     chunk: int = 512
     state: int = 32_768
@@ -206,7 +208,7 @@ class BandLimitedTails:
         Near a jump of the tilted distribution to another hump, aliases of that hump make periods
         long, and other tilts are tried: those farther from the jump.
         """
-        places = at_saddle = self._tilts.saddle(s, sign)[0]
+        places = at_saddle = self._tilts.saddle(s, sign)
         periods = self._period(s, sign, places, log_aliases)
         costs = self._cost(sign, places, periods)
         places = places.copy()
@@ -275,8 +277,8 @@ class BandLimitedTails:
         wanted = np.full(exponent.shape, SETTINGS.widest)
         if self._tolerance > 0.0:
             # Bounds are apart by the factor exp(theta / width).
-            accepted = accepted_error(self._tolerance, exponent)
-            steps = np.ceil(SETTINGS.periods_of_octave * np.log2(0.5 / accepted))
+            accepted = SETTINGS.part_of_tolerance * accepted_error(self._tolerance, exponent)
+            steps = np.ceil(SETTINGS.periods_of_octave * np.log2(0.5 / np.log1p(accepted)))
             wanted = 2.0 ** (steps / SETTINGS.periods_of_octave)
             wanted = np.clip(wanted, SETTINGS.least_wanted, SETTINGS.widest)
         theta, turns = (
@@ -351,7 +353,7 @@ class BandLimitedTails:
         self, s: Floats, sign: int, place: float, exponent: Floats
     ) -> tuple[Floats, Floats]:
         """Differences of other tilts from one, and of the exponents of their Chernoff bounds."""
-        thetas, log_mgfs = self._tilts.around(sign, place)
+        thetas, log_mgfs = (np.delete(each, 1) for each in self._tilts.around(sign, place))
         apart = np.abs(thetas) - abs(float(self._tilts.theta(sign, place)))
         return apart, log_mgfs[:, None] - np.outer(thetas, s) - exponent
 

@@ -56,12 +56,14 @@ class TiltSettings:
     # a parabola through three exponents promises a bound that is lower by this.
     worth_refining: float = 4.0
     fractions: int = 8
-    # Distances, in steps of the ladder, of three tilts that lead to a saddle point; the smallest
-    # step; grids of tilts that values share, and the excess up to which they do.
-    approach: tuple[float, ...] = (1.0, 0.25, 0.0625)
-    finest: float = 0.03125
-    grids: tuple[float, ...] = (1.0, 0.5, 0.25, 0.125, 0.0625)
+    # Degree of the polynomial through tilts of the ladder that leads to a saddle point; grids of
+    # tilts that values share, from fine to coarse, and the excess up to which they do; that from
+    # which other tilts around a place are taken, and the number of times.
+    degree: int = 5
+    grids: tuple[float, ...] = (0.0625, 0.125, 0.25, 0.5, 1.0)
     excess_of_grid: float = 1.0
+    excess_of_place: float = 3.0
+    most_moves: int = 8
     # Distances of tilts whose Chernoff bounds hold aliases down.
     distances: tuple[float, ...] = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0)
     # The excess of the usual upper tilt for lower tails, its complements, may be larger by this.
@@ -75,6 +77,10 @@ class TiltSettings:
 
 
 TILTS = TiltSettings()
+
+_FINEST = TILTS.grids[0]
+# A tilt, and others around it, in steps of the ladder.
+_STEPS = np.array([0.0, *(-step for step in TILTS.distances), *TILTS.distances])
 
 # Tilts of larger indices than this are extreme: all of their passes are balanced.
 EXTREME = 10
@@ -169,56 +175,67 @@ class Tilts:
         place = np.where(fine.any(axis=0), order[fine.argmax(axis=0)], refined)
         return place + float(TILTS.first), bound
 
-    def saddle(self, s: Floats, side: int) -> tuple[Floats, Floats]:
-        """Index of a tilt near the saddle point of each value; log of its Chernoff bound there.
+    def saddle(self, s: Floats, side: int) -> Floats:
+        """Index of a tilt near the saddle point of each value, which neighbouring values share.
 
-        Parabolas through the exponents of three tilts of the ladder, and of three nearer ones, lead
-        to the saddle point. Of the coarsest grid whose nearest tilt has a small excess that one is
-        taken, which neighbouring values share.
+        A polynomial through tilts of the ladder is the log transform between them, but for jumps
+        of the tilted distribution: tilts around the place that it leads to may lead on.
         """
         places = np.empty(s.shape)
         for at, exponents in self._exponents(s, side):
-            places[at] = exponents.argmin(axis=0) + TILTS.first
-        curvature = np.zeros(s.shape)
-        for distance in TILTS.approach:
-            steps = distance * np.array([-1.0, 0.0, 1.0])
-            before, here, after = self.exponents(side, places + steps[:, None], s)
-            with np.errstate(invalid="ignore", divide="ignore"):
-                curvature = (before + after - 2.0 * here) / distance**2
-                moved = 0.5 * (before - after) / (distance * curvature)
-            moved = np.where(curvature > 0.0, np.clip(moved, -distance, distance), 0.0)
-            places = np.round((places + moved) / TILTS.finest) * TILTS.finest
-        chosen, open_ = places, np.ones(s.shape, dtype=bool)
+            best = exponents.argmin(axis=0)
+            for place in sorted(set(best.tolist())):
+                same = at[best == place]
+                places[same] = self._between(s[same], side, place, len(exponents))
+        moved = np.arange(s.size)
+        for _ in range(TILTS.most_moves):
+            open_, moved = moved, np.empty(0, dtype=np.int64)
+            for place in sorted(set(places[open_].tolist())):
+                same = open_[places[open_] == place]
+                thetas, log_mgfs = (each[1:] for each in self.around(side, place))
+                exponents = log_mgfs[:, None] - np.outer(thetas, s[same])
+                far = exponents[0] > exponents.min(axis=0) + TILTS.excess_of_place
+                places[same[far]] = place + _STEPS[exponents.argmin(axis=0)[far]]
+                moved = np.append(moved, same[far])
+        return places
+
+    def _between(self, s: Floats, side: int, place: int, n_tilts: int) -> Floats:
+        """Indices near the saddle points of values, which are near one place of the ladder.
+
+        Of the coarsest grid on which the excess is small.
+        """
+        first = max(min(place - TILTS.degree // 2, n_tilts - 1 - TILTS.degree), 0)
+        log_mgfs = self.ladder(side, n_tilts)[1][first : first + TILTS.degree + 1]
+        nodes = np.flatnonzero(np.isfinite(log_mgfs))
+        offsets = np.arange(-1.0, 1.0 + _FINEST, _FINEST)
+        offsets = offsets[(offsets >= first - place) & (offsets <= n_tilts - 1 - place)]
+        apart = np.subtract.outer(nodes, nodes)
+        others = np.where(apart, np.subtract.outer(offsets + (place - first), nodes)[:, None], 1.0)
+        lagrange = np.prod(others / np.where(apart, apart, 1.0), axis=2)
+        indices, log_mgfs = TILTS.first + place + offsets, (lagrange * log_mgfs[nodes]).sum(axis=1)
+        exponents = log_mgfs[:, None] - np.outer(self.theta(side, indices), s)
+        chosen, lowest = np.empty(s.shape), exponents.min(axis=0)
         for grid in TILTS.grids:
-            snapped = np.round(places / grid) * grid
-            fine = open_ & (0.5 * curvature * (snapped - places) ** 2 <= TILTS.excess_of_grid)
-            chosen, open_ = np.where(fine, snapped, chosen), open_ & ~fine
-        return chosen, self.exponents(side, chosen[None], s)[0]
+            at = np.flatnonzero(indices % grid == 0.0)
+            fits = exponents[at].min(axis=0) <= lowest + TILTS.excess_of_grid
+            chosen[fits] = indices[at][exponents[at].argmin(axis=0)[fits]]
+        return chosen
 
     def exponents(self, side: int, places: NDArray[Any], s: Floats) -> NDArray[np.float64]:
         """Chernoff exponents at each s of tilts (rows) of any index."""
         distinct, inverse = np.unique(places, return_inverse=True)
-        log_mgfs = np.array([self._log_mgf_at(side, place) for place in distinct.tolist()])
+        log_mgfs = np.array([self.around(side, place)[1][1] for place in distinct.tolist()])
         thetas = self.theta(side, distinct)
         inverse = inverse.reshape(places.shape)
         return np.asarray(log_mgfs[inverse] - thetas[inverse] * s)
 
-    def _log_mgf_at(self, side: int, place: float) -> float:
-        """Log transform at a tilt of the ladder or between two; inf if not known."""
-        thetas, log_mgfs = self.ladder(side, 1)
-        at = place - TILTS.first
-        if at.is_integer() and 0 <= at < thetas.size:
-            return float(log_mgfs[int(at)])
-        return self._log_mgf_between(float(self.theta(side, place)))
-
     @cached_method
     def around(self, side: int, place: float) -> tuple[Floats, Floats]:
-        """No tilt, tilts below and above one, and the log transform there."""
-        distances = np.array(TILTS.distances)
-        thetas = self.theta(side, place + np.concatenate([-distances, distances]))
+        """No tilt, one tilt and others below and above it; the log transforms, inf if not known."""
+        thetas = self.theta(side, place + _STEPS)
         log_mgfs = self._transform.log_mgfs(thetas)
-        known = np.isfinite(log_mgfs)
-        return np.append(0.0, thetas[known]), np.append(0.0, log_mgfs[known])
+        log_mgfs = np.where(np.isnan(log_mgfs), math.inf, log_mgfs)
+        return np.append(0.0, thetas), np.append(0.0, log_mgfs)
 
     @cached_method
     def _preferred(self, side: int, n_places: int) -> tuple[NDArray[np.int64], Floats]:
