@@ -20,6 +20,7 @@ from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._ranking import (
     Design,
     PosLabel,
+    Sample,
     as_seed_sequence,
     check_alternative,
     check_integer,
@@ -27,7 +28,6 @@ from sklearn_rankinf._ranking import (
     check_option,
     check_verbose,
     read_labels,
-    read_predictions,
     warn_caller,
 )
 from sklearn_rankinf._sampling.labellings import chunk_sizes
@@ -313,13 +313,14 @@ def randomization_test(
             metric, y_true, y_pred_a, y_pred_b, clusters, method, alternative, draws
         )
     else:
-        positive, by_a, by_b = read_predictions(
-            y_true, pos_label, y_pred_a=y_pred_a, y_pred_b=y_pred_b
+        sample = Sample.read(
+            y_true,
+            {"y_pred_a": y_pred_a, "y_pred_b": y_pred_b},
+            pos_label=pos_label,
+            columns="predictions",
+            clusters=clusters,
         )
-        units = Design.read(positive.size, clusters=clusters).clusters
-        comparison = _compare_counts(
-            metric, positive, by_a, by_b, units, method, alternative, draws
-        )
+        comparison = _compare_counts(metric, sample, method, alternative, draws)
     is_random = comparison.method == "randomization"
     return RandomizationTestResult(
         statistic_a=comparison.statistic_a,
@@ -390,16 +391,10 @@ class _Comparison:
 
 
 def _compare_counts(
-    metric: str,
-    positive: Booleans,
-    by_a: Booleans,
-    by_b: Booleans,
-    units: Integers | None,
-    method: str,
-    alternative: str,
-    draws: _Draws,
+    metric: str, sample: Sample, method: str, alternative: str, draws: _Draws
 ) -> _Comparison:
     """Compare by the numbers of true and false positives."""
+    positive, (by_a, by_b), units = sample.positive, sample.scores, sample.design.clusters
     score = _Ratio(metric, int(positive.sum()))
     tp_a, tp_b = int(np.sum(by_a & positive)), int(np.sum(by_b & positive))
     fp_a, fp_b = int(by_a.sum()) - tp_a, int(by_b.sum()) - tp_b

@@ -15,13 +15,13 @@ from sklearn_rankinf._frozen_distributions import plain
 from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._ranking import (
     PosLabel,
+    Sample,
     as_numbers,
     as_seed_sequence,
     as_shape,
     check_integer,
     check_option,
     check_positive,
-    read_predictions,
 )
 from sklearn_rankinf._statistics.increments import Floats
 
@@ -208,7 +208,9 @@ class PrecisionRecallPosterior:
         >>> PrecisionRecallPosterior.from_predictions(y_true, y_pred, pos_label="spam")
         PrecisionRecallPosterior(tp=1, fp=1, fn=1, prior=0.5)
         """
-        positive, predicted = read_predictions(y_true, pos_label, y_pred=y_pred)
+        given = {"y_pred": y_pred}
+        sample = Sample.read(y_true, given, pos_label=pos_label, columns="predictions")
+        positive, (predicted,) = sample.positive, sample.scores
         tp = int(np.sum(positive & predicted))
         return cls(tp, int(predicted.sum()) - tp, int(positive.sum()) - tp, prior)
 

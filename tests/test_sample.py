@@ -56,6 +56,14 @@ def test_one_column_a_class():
     assert Sample.read(LABELS, np.c_[SCORES], columns="classes").labels.shape == (5, 1)
 
 
+def test_predicted_classes_are_scores_of_two_values():
+    predictions = {"y_pred": ["b", "a", "a"]}
+    sample = Sample.read(["a", "b", "a"], predictions, pos_label="a", columns="predictions")
+    assert sample.names == ["y_pred"]
+    assert sample.positive.tolist() == [True, False, True]
+    assert sample.scores[0].tolist() == [False, True, True]
+
+
 def test_grades():
     sample = Sample.read([3, 0, 1.5], [1, 2, 3], takes_grades=True)
     assert sample.labels[:, 0].tolist() == [3.0, 0.0, 1.5]

@@ -57,7 +57,6 @@ from sklearn_rankinf._ranking.validation import (
     n_dimensions_of_k,
     numbered,
     read_labels,
-    read_predictions,
     resolve_each_k,
     resolve_k,
     scalar_k,

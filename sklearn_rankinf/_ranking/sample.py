@@ -28,6 +28,7 @@ from sklearn_rankinf._ranking.validation import (
     has_grades,
     mark_positives,
     numbered,
+    read_predictions,
 )
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats, Integers
@@ -304,9 +305,11 @@ class Sample:
             Labels, and scores of one ranker, of several rankers or for several classes.
         pos_label : int, float, bool or str, default=1
             The label of the positives.
-        columns : {"", "classes", "rankers"} or sequence of str, default=""
+        columns : {"", "classes", "rankers", "predictions"} or sequence of str, default=""
             What the columns of the scores are. By default there is one column. A sequence has the
             names of the arguments in `y_score`, each of which has the scores of one ranker.
+            Predictions are a dict of predicted classes, which score 1 for positives and 0 for
+            negatives.
         takes_grades : bool, default=False
             Whether labels may be grades of relevance.
         needs_ties : bool, default=True
@@ -472,6 +475,9 @@ def _read_binary(
     if columns in ("", "classes"):
         positive, own = as_binary(y_true, y_score, pos_label)
         return positive, ["ranking"], [own]
+    if columns == "predictions":
+        positive, *classes = read_predictions(y_true, pos_label, **y_score)
+        return positive, list(y_score), classes
     if isinstance(y_true, Ranking):
         raise TypeError(
             "y_true is a Ranking, which does not identify the samples; pass the labels of the "
