@@ -71,6 +71,17 @@ def critical_region(
     return _region_of_distribution(metric, null, alpha)
 
 
+def is_significant(
+    value: float, metric: Statistic, n: int, m: int, alpha: float, *, method: str, random_state: Any
+) -> bool:
+    """Whether a value is in the critical region, for one evaluation of the null distribution."""
+    if m in (0, n):
+        return False
+    null = frozen_null_distribution(metric, n, m, method=method, random_state=random_state)
+    above = value + _SAME * abs(value) + rounding_of(metric, n, m)
+    return bool(null.pvalue(min(above, float(metric.maximum(n, m)))) <= _allowed(alpha))
+
+
 def _region_of_hits(value: float, n: int, m: int, h: int, k: int) -> Region:
     """Region of the values that mean at least h hits among the first k samples."""
     level = float(np.exp(log_tail(h, n, m, k)))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
-from sklearn_rankinf._critical_values import Region, critical_region
+from sklearn_rankinf._critical_values import Region, critical_region, is_significant
 from sklearn_rankinf._formatting import as_frame, as_html, format_value
 from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._inference.odds import (
@@ -43,6 +43,7 @@ from sklearn_rankinf._ranking import (
 )
 from sklearn_rankinf._sampling.labellings import NullSampler
 from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
+from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
@@ -412,8 +413,6 @@ class SizedDesign:
         self.design, self.metric = design, metric
         self.n, self.m = n_samples, n_positives
         self._null_method = "pearson3" if approximately else "auto"
-        self.region = self._obuchowski_region() if self._is_normal else self._critical_region()
-        self.method = self._chosen_method()
 
     def result(self, effect: float) -> MetricPowerResult:
         """Return the power at an effect, as a complete result."""
@@ -438,6 +437,7 @@ class SizedDesign:
 
     def power(self, effect: float) -> float:
         """Power at an effect, if the power is not simulated."""
+        assert self.method != "simulation"
         if math.isnan(self.region.critical_value):
             return 0.0
         if self._is_normal:
@@ -448,10 +448,27 @@ class SizedDesign:
 
     # The test.
 
-    def _critical_region(self) -> Region:
+    @cached_property
+    def region(self) -> Region:
         """Critical region of the test."""
+        if self._is_normal:
+            return self._obuchowski_region()
         return critical_region(
             self.metric,
+            self.n,
+            self.m,
+            self.design.alpha,
+            method=self._null_method,
+            random_state=self.design.random_state,
+        )
+
+    def is_significant(self, value: float) -> bool:
+        """Whether a value is significant, without a search for the smallest such value."""
+        if isinstance(self.metric, HitsAtK | FirstHitStatistic) or self._is_normal:
+            return value >= self.region.edge
+        return is_significant(
+            value,
+            self._statistic,
             self.n,
             self.m,
             self.design.alpha,
@@ -477,7 +494,8 @@ class SizedDesign:
         variance = _obuchowski_variance(self.n, self.m, 0.5) / self.m
         return Region(0.5 - float(ndtri(alpha)) * math.sqrt(variance), alpha)
 
-    def _chosen_method(self) -> str:
+    @cached_property
+    def method(self) -> str:
         """Method by which power is computed."""
         method = self.design.method
         if method in ("simulation", "obuchowski"):
@@ -500,12 +518,12 @@ class SizedDesign:
     @property
     def _has_exact_power(self) -> bool:
         """Whether power and mean need no simulation."""
-        if self.region.event is not None or self._can_be_listed:
+        if self.region.event is not None or self.can_be_listed:
             return True
         return math.isnan(self.region.critical_value) and self._has_known_mean
 
     @property
-    def _can_be_listed(self) -> bool:
+    def can_be_listed(self) -> bool:
         """Whether the placements are few, and their probabilities known."""
         if self.design.model != "wallenius":
             return False

@@ -117,9 +117,10 @@ def min_detectable_odds(
 
 
 def _smallest_odds(sized: SizedDesign, target: float) -> float:
+    is_simulated = sized.method == "simulation"
     if math.isnan(sized.region.critical_value):
         return math.inf
-    if sized.method == "simulation":
+    if is_simulated:
         return math.exp(_crossing_of_draws(sized, target))
     low, high = -1.0, 1.0
     while sized.power(high) < target and high < _LARGEST_EFFECT:
@@ -212,7 +213,7 @@ def min_positives(
         Source of random numbers for the simulation.
     verbose : int, default=0
         If positive, print each number of positives that is tried; a search by simulation takes
-        several seconds.
+        some seconds.
 
     Returns
     -------
@@ -324,23 +325,23 @@ class _Search:
 
     def _is_enough(self, m: int) -> bool:
         sized = self._sized(m)
-        if math.isnan(sized.region.critical_value):
-            return False
-        if sized.method != "simulation":
-            return sized.power(self._effect) >= self._target
-        if not self._may_be_enough(sized):
-            return False
-        return self._share(sized, self._design.n_simulations) >= self._target
+        method = self._design.method
+        may_simulate = method == "auto" and self._may_simulate and not sized.can_be_listed
+        if may_simulate or method == "simulation":
+            few = min(_N_SCOUTS, self._design.n_simulations)
+            error = math.sqrt(self._target * (1.0 - self._target) / few)
+            # A few draws rule out most of the first numbers; they say little near the answer.
+            is_first = m < self._least + _ALL_SIMULATED
+            if is_first and not self._reaches(sized, few, self._target - 6.0 * error):
+                return False
+            return self._reaches(sized, self._design.n_simulations, self._target)
+        return sized.power(self._effect) >= self._target
 
-    def _share(self, sized: SizedDesign, n_draws: int) -> float:
-        values = sized.simulated(np.array([self._effect]), n_draws)
-        return float(np.mean(values >= sized.region.edge))
-
-    def _may_be_enough(self, sized: SizedDesign) -> bool:
-        """Whether a few draws do not rule out that the number is enough."""
-        n_draws = min(_N_SCOUTS, self._design.n_simulations)
-        error = math.sqrt(self._target * (1.0 - self._target) / n_draws)
-        return self._share(sized, n_draws) >= self._target - 6.0 * error
+    def _reaches(self, sized: SizedDesign, n_draws: int, target: float) -> bool:
+        """Whether a share of simulated rankings is significant: the last of the best of them is."""
+        values = np.sort(sized.simulated(np.array([self._effect]), n_draws)[:, 0])
+        needed = int(np.searchsorted(np.arange(n_draws + 1) / n_draws, target))
+        return needed == 0 or sized.is_significant(float(values[n_draws - needed]))
 
     def _not_enough(self, most: int) -> ValueError:
         """Return the error that the largest number of positives is not enough."""
@@ -371,7 +372,7 @@ class _Search:
 
         def seems_enough(m: int) -> bool:
             sized = self._sized(m, approximately=True)
-            return self._share(sized, min(_N_SCOUTS, self._design.n_simulations)) >= self._target
+            return self._reaches(sized, min(_N_SCOUTS, self._design.n_simulations), self._target)
 
         around = _bisected(seems_enough, *self._bracket(seems_enough, low, _MOST_SIMULATED))
         step = max(1, around // 32)

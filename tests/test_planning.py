@@ -429,6 +429,24 @@ def test_the_first_number_of_positives_by_listed_placements():
     assert max(powers[:-1]) < 0.8
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"prevalence": 0.1, "auc": 0.75},
+        {"prevalence": 0.05, "auc": 0.7, "model": "binormal", "metric": "roc_auc"},
+        {"prevalence": 0.2, "odds": 2.0, "metric": "dcg", "n_simulations": 2000},
+    ],
+)
+def test_numbers_of_positives_are_those_of_the_shares_beyond_the_critical_value(options):
+    m = min_positives(**options)
+    prevalence = options.pop("prevalence")
+    powers = [
+        metric_power(round(one / prevalence), one, **options, method="simulation").power
+        for one in (m - 1, m)
+    ]
+    assert powers[0] < 0.8 <= powers[1]
+
+
 def test_the_first_number_of_positives_by_simulation():
     options = {"metric": "roc_auc", "auc": 0.65, "model": "binormal", "n_simulations": 2000}
     found = min_positives(prevalence=0.5, **options)
