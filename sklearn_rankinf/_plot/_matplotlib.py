@@ -7,23 +7,7 @@ from typing import Any
 
 
 def import_pyplot(what: str) -> Any:
-    """Import ``matplotlib.pyplot``, or raise an error that explains how to install it.
-
-    Parameters
-    ----------
-    what : str
-        Name of the function that needs matplotlib, for the message.
-
-    Returns
-    -------
-    module
-        ``matplotlib.pyplot``.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    """
+    """Import ``matplotlib.pyplot``, or raise an error that explains how to install it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -32,25 +16,7 @@ def import_pyplot(what: str) -> Any:
 
 
 def new_figure(what: str, figsize: tuple[float, float] = (6.4, 4.8)) -> Any:
-    """Create a figure outside of pyplot's registry, for writing to a file.
-
-    Parameters
-    ----------
-    what : str
-        Name of the function that needs matplotlib, for the message.
-    figsize : tuple of float, default=(6.4, 4.8)
-        Width and height in inches.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        An empty figure.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    """
+    """Create a figure outside of pyplot's registry, for writing to a file."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:

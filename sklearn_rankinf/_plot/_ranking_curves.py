@@ -18,17 +18,7 @@ _N_RANKS = 400
 
 @dataclass(frozen=True)
 class CurveKind:
-    """A kind of curve.
-
-    Attributes
-    ----------
-    name : {"precision_recall", "roc", "hits"}
-        Name of the curve.
-    xlabel, ylabel : str
-        Labels of the axes.
-    drawstyle : str
-        Style in which matplotlib connects the points.
-    """
+    """A kind of curve, the labels of its axes, and the style that connects its points."""
 
     name: str
     xlabel: str

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from sklearn_rankinf._plot._matplotlib import import_pyplot
-from sklearn_rankinf._ranking import PosLabel, Sample, estimator_scores, folds_of
+from sklearn_rankinf._ranking import Sample, estimator_scores, folds_of
 
 RESPONSE_METHODS = ("decision_function", "predict_proba")
 # Longer names are shortened in legends and on axes.
@@ -104,7 +104,6 @@ class Display:
         cls,
         y_true: Any,
         y_score: Any,
-        pos_label: PosLabel,
         options: Mapping[str, Any],
         name: Any,
         plot_options: Mapping[str, Any],
@@ -113,13 +112,13 @@ class Display:
         import_pyplot(f"{cls.__name__}.from_predictions")
         results: Any
         if cls._holds_rankers(y_score):
-            sample = Sample.read(y_true, y_score, pos_label=pos_label, columns="rankers")
+            sample = Sample.read(y_true, y_score, pos_label=options["pos_label"], columns="rankers")
             results = {
-                ranker: cls._compute(sample.positive, column, pos_label=True, **options)
+                ranker: cls._compute(sample.positive, column, **{**options, "pos_label": True})
                 for ranker, column in zip(sample.names, sample.scores, strict=True)
             }
         else:
-            results = cls._compute(y_true, y_score, pos_label=pos_label, **options)
+            results = cls._compute(y_true, y_score, **options)
         return cls(results, name=name).plot(**plot_options)
 
     @classmethod
@@ -129,7 +128,6 @@ class Display:
         X: Any,
         y: Any,
         response_method: str | Sequence[str],
-        pos_label: PosLabel,
         options: Mapping[str, Any],
         name: Any,
         plot_options: Mapping[str, Any],
@@ -138,13 +136,13 @@ class Display:
         import_pyplot(f"{cls.__name__}.from_estimator")
         if isinstance(estimator, Mapping):
             scores: Any = {
-                key: estimator_scores(one, X, pos_label, response_method)
+                key: estimator_scores(one, X, options["pos_label"], response_method)
                 for key, one in estimator.items()
             }
         else:
-            scores = estimator_scores(estimator, X, pos_label, response_method)
+            scores = estimator_scores(estimator, X, options["pos_label"], response_method)
             name = type(estimator).__name__ if name is None else name
-        return cls._of_predictions(y, scores, pos_label, options, name, plot_options)
+        return cls._of_predictions(y, scores, options, name, plot_options)
 
     @classmethod
     def _of_folds(
@@ -153,7 +151,6 @@ class Display:
         X: Any,
         y: Any,
         response_method: str | Sequence[str],
-        pos_label: PosLabel,
         options: Mapping[str, Any],
         name: Any,
         plot_options: Mapping[str, Any],
@@ -163,8 +160,10 @@ class Display:
         results = {}
         for number, fold in enumerate(folds_of(cv_results, X, y, "cv_results")):
             samples, labels = fold.held_out(X, y)
-            scores = estimator_scores(fold.estimator, samples, pos_label, response_method)
-            results[f"fold {number}"] = cls._compute(labels, scores, pos_label=pos_label, **options)
+            scores = estimator_scores(
+                fold.estimator, samples, options["pos_label"], response_method
+            )
+            results[f"fold {number}"] = cls._compute(labels, scores, **options)
         return cls(results, name=name).plot(**plot_options)
 
     @classmethod

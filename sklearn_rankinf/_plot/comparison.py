@@ -311,13 +311,6 @@ class ComparisonDisplay(Display):
         display : ComparisonDisplay
             The display, after plotting.
 
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        TypeError, ValueError
-            If labels, scores or options are not valid for :func:`metric_comparison_test`.
-
         Examples
         --------
         >>> from sklearn_rankinf import ComparisonDisplay
@@ -423,16 +416,6 @@ class ComparisonDisplay(Display):
         display : ComparisonDisplay
             The display, after plotting.
 
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        TypeError
-            If an estimator has none of the response methods.
-        ValueError
-            If `pos_label` is not a class of an estimator, or if labels or options are not valid for
-            :func:`metric_comparison_test`.
-
         Examples
         --------
         >>> from sklearn.datasets import make_classification
@@ -530,13 +513,6 @@ class ComparisonDisplay(Display):
         -------
         display : ComparisonDisplay
             The display, after plotting.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        TypeError, ValueError
-            If labels, scores or options are not valid for :func:`metric_multiple_comparison_test`.
 
         Examples
         --------

@@ -230,13 +230,6 @@ class IntervalDisplay(Display):
         display : IntervalDisplay
             The display, after plotting.
 
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        TypeError, ValueError
-            If labels, scores or options are not valid for :func:`metric_interval`.
-
         Examples
         --------
         >>> from sklearn_rankinf import IntervalDisplay
@@ -245,9 +238,9 @@ class IntervalDisplay(Display):
         >>> IntervalDisplay.from_predictions(y_true, y_scores)  # doctest: +SKIP
         <...>
         """
-        options = _options(metric, k, confidence_level, method, clusters, groups)
+        options = _options(metric, k, pos_label, confidence_level, method, clusters, groups)
         plot_options["ax"] = ax
-        return cls._of_predictions(y_true, y_scores, pos_label, options, name, plot_options)
+        return cls._of_predictions(y_true, y_scores, options, name, plot_options)
 
     @classmethod
     def from_estimator(
@@ -307,16 +300,6 @@ class IntervalDisplay(Display):
         display : IntervalDisplay
             The display, after plotting.
 
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        TypeError
-            If an estimator has none of the response methods.
-        ValueError
-            If `pos_label` is not a class of an estimator, or if labels or options are not valid for
-            :func:`metric_interval`.
-
         Examples
         --------
         >>> from sklearn.datasets import make_classification
@@ -327,11 +310,9 @@ class IntervalDisplay(Display):
         >>> IntervalDisplay.from_estimator(model, X[200:], y[200:])  # doctest: +SKIP
         <...>
         """
-        options = _options(metric, k, confidence_level, method, clusters, groups)
+        options = _options(metric, k, pos_label, confidence_level, method, clusters, groups)
         plot_options["ax"] = ax
-        return cls._of_estimators(
-            estimators, X, y, response_method, pos_label, options, name, plot_options
-        )
+        return cls._of_estimators(estimators, X, y, response_method, options, name, plot_options)
 
     def _is_result(self, result: Any) -> bool:
         return isinstance(result, MetricIntervalResult)
@@ -355,12 +336,19 @@ class _Row:
 
 
 def _options(
-    metric: Any, k: Any, confidence_level: float, method: str, clusters: Any, groups: Any
+    metric: Any,
+    k: Any,
+    pos_label: PosLabel,
+    confidence_level: float,
+    method: str,
+    clusters: Any,
+    groups: Any,
 ) -> dict[str, Any]:
     """Options of the intervals; columns are lists, because each ranker reads them."""
     columns = {"clusters": clusters, "groups": groups}
     return {
-        **{"metric": metric, "k": k, "confidence_level": confidence_level, "method": method},
+        **{"metric": metric, "k": k, "pos_label": pos_label, "method": method},
+        "confidence_level": confidence_level,
         **{key: None if column is None else list(column) for key, column in columns.items()},
     }
 

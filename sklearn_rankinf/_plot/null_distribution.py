@@ -253,13 +253,6 @@ class NullDistributionDisplay(Display):
         display : NullDistributionDisplay
             The display, after plotting.
 
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        ValueError
-            If labels, scores or options are not valid for the test, or if `k` is missing.
-
         Examples
         --------
         >>> from sklearn_rankinf import NullDistributionDisplay
@@ -267,9 +260,10 @@ class NullDistributionDisplay(Display):
         >>> NullDistributionDisplay.from_predictions(y_true, y_score)  # doctest: +SKIP
         <...>
         """
-        options = {"metric": metric, "k": k, "alternative": alternative, "method": method}
+        options = {"metric": metric, "k": k, "pos_label": pos_label}
+        options |= {"alternative": alternative, "method": method}
         plot_options["ax"] = ax
-        return cls._of_predictions(y_true, y_score, pos_label, options, name, plot_options)
+        return cls._of_predictions(y_true, y_score, options, name, plot_options)
 
     @classmethod
     def from_estimator(
@@ -323,16 +317,6 @@ class NullDistributionDisplay(Display):
         display : NullDistributionDisplay
             The display, after plotting.
 
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        TypeError
-            If the estimator has none of the response methods.
-        ValueError
-            If `pos_label` is not a class of the estimator, or if labels or options are not valid
-            for the test.
-
         Examples
         --------
         >>> from sklearn.datasets import make_classification
@@ -343,11 +327,10 @@ class NullDistributionDisplay(Display):
         >>> NullDistributionDisplay.from_estimator(model, X[200:], y[200:])  # doctest: +SKIP
         <...>
         """
-        options = {"metric": metric, "k": k, "alternative": alternative, "method": method}
+        options = {"metric": metric, "k": k, "pos_label": pos_label}
+        options |= {"alternative": alternative, "method": method}
         plot_options["ax"] = ax
-        return cls._of_estimators(
-            estimator, X, y, response_method, pos_label, options, name, plot_options
-        )
+        return cls._of_estimators(estimator, X, y, response_method, options, name, plot_options)
 
     @classmethod
     def from_cv_results(
@@ -403,16 +386,6 @@ class NullDistributionDisplay(Display):
         display : NullDistributionDisplay
             The display, after plotting.
 
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        TypeError
-            If an estimator has none of the response methods.
-        ValueError
-            If `cv_results` lacks estimators or indices, if `X` or `y` are not the data that were
-            cross-validated, or if labels or options are not valid for the test.
-
         Notes
         -----
         The training sets of the folds overlap, so the p-values of the folds are dependent and must
@@ -431,11 +404,10 @@ class NullDistributionDisplay(Display):
         >>> NullDistributionDisplay.from_cv_results(cv_results, X, y)  # doctest: +SKIP
         <...>
         """
-        options = {"metric": metric, "k": k, "alternative": alternative, "method": method}
+        options = {"metric": metric, "k": k, "pos_label": pos_label}
+        options |= {"alternative": alternative, "method": method}
         plot_options["ax"] = ax
-        return cls._of_folds(
-            cv_results, X, y, response_method, pos_label, options, name, plot_options
-        )
+        return cls._of_folds(cv_results, X, y, response_method, options, name, plot_options)
 
     def _is_result(self, result: Any) -> bool:
         return hasattr(result, "null_distribution")

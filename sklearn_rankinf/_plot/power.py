@@ -242,14 +242,6 @@ class PowerDisplay(Display):
         display : PowerDisplay
             The display, after plotting.
 
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        TypeError, ValueError
-            If sizes, effects or options are not valid for :func:`metric_power`, or if not exactly
-            one of size and effect is an array.
-
         Examples
         --------
         >>> from sklearn_rankinf import PowerDisplay, RecallAtK
@@ -338,17 +330,7 @@ class PowerDisplay(Display):
 
 @dataclass(frozen=True)
 class _Design:
-    """Quantities that vary between the points, and quantities they have in common.
-
-    Attributes
-    ----------
-    x_axis : {"n_positives", "n_samples", "odds", "auc"}
-        Quantity on the x-axis.
-    xlabel : str
-        Label of the x-axis.
-    alpha : float
-        The significance level.
-    """
+    """Quantities that vary between the points, and quantities they have in common."""
 
     x_axis: str
     xlabel: str

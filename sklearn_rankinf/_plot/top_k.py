@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,17 +44,7 @@ _MOST_ABOVE = 1.3
 
 @dataclass(frozen=True)
 class _View:
-    """Quantities on both axes.
-
-    Attributes
-    ----------
-    ylabel : str
-        Label of the y-axis.
-    in_percent : bool
-        Whether x is a percentage of the list; otherwise it is a number of samples.
-    per_sample : bool
-        Whether hits are divided by the number of samples.
-    """
+    """Quantities on both axes: percentages of the list or numbers of samples, and hits or rates."""
 
     ylabel: str
     in_percent: bool = False
@@ -314,13 +304,6 @@ optional
         display : TopKSignificanceDisplay
             The display, after plotting.
 
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        TypeError, ValueError
-            If labels, scores or options are not valid for :func:`top_k_significance_curve`.
-
         Examples
         --------
         >>> from sklearn_rankinf import TopKSignificanceDisplay
@@ -329,9 +312,9 @@ optional
         >>> TopKSignificanceDisplay.from_predictions(y_true, y_score)  # doctest: +SKIP
         <...>
         """
-        options = {"alpha": alpha, "max_k": max_k}
+        options = {"alpha": alpha, "max_k": max_k, "pos_label": pos_label}
         plot_options |= {"y_axis": check_option(y_axis, "y_axis", _VIEWS), "ax": ax}
-        return cls._of_predictions(y_true, y_score, pos_label, options, name, plot_options)
+        return cls._of_predictions(y_true, y_score, options, name, plot_options)
 
     @classmethod
     def from_estimator(
@@ -382,16 +365,6 @@ optional
         display : TopKSignificanceDisplay
             The display, after plotting.
 
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        TypeError
-            If an estimator has none of the response methods.
-        ValueError
-            If `pos_label` is not a class of an estimator, or if labels or options are not valid for
-            :func:`top_k_significance_curve`.
-
         Examples
         --------
         >>> from sklearn.datasets import make_classification
@@ -402,11 +375,9 @@ optional
         >>> TopKSignificanceDisplay.from_estimator(model, X[200:], y[200:])  # doctest: +SKIP
         <...>
         """
-        options = {"alpha": alpha, "max_k": max_k}
+        options = {"alpha": alpha, "max_k": max_k, "pos_label": pos_label}
         plot_options |= {"y_axis": check_option(y_axis, "y_axis", _VIEWS), "ax": ax}
-        return cls._of_estimators(
-            estimator, X, y, response_method, pos_label, options, name, plot_options
-        )
+        return cls._of_estimators(estimator, X, y, response_method, options, name, plot_options)
 
     @classmethod
     def from_cv_results(
@@ -459,17 +430,6 @@ optional
         display : TopKSignificanceDisplay
             The display, after plotting.
 
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        TypeError
-            If an estimator has none of the response methods.
-        ValueError
-            If `cv_results` lacks estimators or indices, if `X` or `y` are not the data that were
-            cross-validated, or if labels or options are not valid for
-            :func:`top_k_significance_curve`.
-
         Notes
         -----
         Each fold has a separate curve and separate bounds. Scores of different estimators are not
@@ -490,11 +450,9 @@ optional
         >>> TopKSignificanceDisplay.from_cv_results(cv_results, X, y)  # doctest: +SKIP
         <...>
         """
-        options = {"alpha": alpha, "max_k": max_k}
+        options = {"alpha": alpha, "max_k": max_k, "pos_label": pos_label}
         plot_options |= {"y_axis": check_option(y_axis, "y_axis", _VIEWS), "ax": ax}
-        return cls._of_folds(
-            cv_results, X, y, response_method, pos_label, options, name, plot_options
-        )
+        return cls._of_folds(cv_results, X, y, response_method, options, name, plot_options)
 
     def _is_result(self, result: Any) -> bool:
         return isinstance(result, TopKSignificanceCurve)
@@ -520,7 +478,7 @@ optional
         ):
             label = shortened(name, MAX_LENGTH) if name else "observed"
             style = {"color": f"C{number % 10}", "linewidth": 1.8, "zorder": 3, "label": label}
-            x, y = picture.drawn(curve, *_vertices(np.r_[0.0, curve.k], np.r_[0.0, curve.hits]))
+            x, y = picture.drawn(curve, np.r_[0.0, curve.k], np.r_[0.0, curve.hits])
             if curve.k.size < min(curve.k[-1], _FEW_BLOCKS):
                 style |= {"marker": "o", "markersize": 4.0}
                 style["markevery"] = _last_at(x, picture.places(curve, curve.k))
@@ -529,7 +487,9 @@ optional
     def _plot_chance_level(self, picture: _Picture, kwargs: Mapping[str, Any] | None) -> None:
         longest = max(picture.curves, key=lambda curve: curve.k[-1] / curve.n_samples)
         k = np.array([0.0, longest.k[-1]])
-        points = picture.drawn(longest, k, k * (longest.n_positives / longest.n_samples))
+        points = picture.drawn(
+            longest, k, k * (longest.n_positives / longest.n_samples), has_steps=False
+        )
         style = {**REFERENCE_LINE, "label": "random selection"}
         (self.chance_level_,) = self.ax_.plot(*points, **merged_style(style, kwargs))
 
@@ -553,10 +513,10 @@ optional
             (row,) = picture.levels
             for curve, line in zip(picture.curves, self.line_, strict=True):
                 style = {"color": line.get_color(), "linestyle": "-", "linewidth": 0.7}
-                points = _bound(curve.k.astype(float), curve.hits_needed_simultaneous[row])
-                self.simultaneous_ += self.ax_.plot(
-                    *picture.drawn(curve, *points), **merged_style(style, kwargs)
+                points = picture.drawn(
+                    curve, curve.k.astype(float), curve.hits_needed_simultaneous[row]
                 )
+                self.simultaneous_ += self.ax_.plot(*points, **merged_style(style, kwargs))
         legend.add(self.simultaneous_, f"simultaneous bound, {picture.listed_levels}")
 
     def _plot_bounds(
@@ -565,7 +525,7 @@ optional
         """Draw one line for each level, in shades of grey."""
         drawn = []
         for row, share in zip(picture.levels, picture.shares, strict=True):
-            points = picture.drawn(picture.curves[0], *_bound(k, needed[row]))
+            points = picture.drawn(picture.curves[0], k, needed[row])
             color = blended(style.get("color", "0.15"), share)
             drawn += self.ax_.plot(*points, **{**style, "color": color})
         return drawn
@@ -616,20 +576,9 @@ optional
 
 @dataclass(frozen=True, eq=False)
 class _Picture:
-    """Curves and options of a plot.
+    """Curves and options of a plot, and what the curves have in common.
 
-    Attributes
-    ----------
-    curves : list of TopKSignificanceCurve
-        The rankers.
-    y_axis : str
-        Name of the view.
-    log_scale : bool
-        Whether the axis of k is logarithmic.
-    levels : list of int
-        Indices of the levels alpha that are drawn, from the largest to the smallest alpha.
-    same_sizes, same_bounds : bool
-        Whether the pointwise bounds, and the simultaneous bounds, are the same for all rankers.
+    `levels` are the indices of the levels alpha that are drawn, from the largest to the smallest.
     """
 
     curves: list[TopKSignificanceCurve]
@@ -680,16 +629,18 @@ class _Picture:
         alpha = self.curves[0].alpha[self.levels]
         return ", ".join(f"{100.0 * level:g}" for level in alpha.tolist()) + " %"
 
-    def drawn(self, curve: TopKSignificanceCurve, k: Floats, hits: Floats) -> tuple[Floats, Floats]:
-        """Points of a line through numbers of hits, thinned to what is visible in a plot."""
+    def drawn(
+        self, curve: TopKSignificanceCurve, k: Floats, hits: Floats, *, has_steps: bool = True
+    ) -> tuple[Floats, Floats]:
+        """Points of a line through numbers of hits, with a missing point in each gap of nan."""
+        edges = np.flatnonzero(np.diff(np.isfinite(hits), prepend=False, append=False))
         x: list[Floats] = []
         y: list[Floats] = []
-        for part_k, part_hits in _finite_parts(k, hits):
-            part = self._drawn_part(curve, part_k, part_hits)
+        for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+            part = k[start:stop], hits[start:stop]
+            part = self._drawn_part(curve, *(_vertices(*part) if has_steps else part))
             if x:
-                # A missing point splits the line.
-                x.append(np.array([part[0][0]]))
-                y.append(np.array([np.nan]))
+                part = np.r_[part[0][:1], part[0]], np.r_[np.nan, part[1]]
             x.append(part[0])
             y.append(part[1])
         return (np.concatenate(x), np.concatenate(y)) if x else (np.zeros(0), np.zeros(0))
@@ -697,7 +648,7 @@ class _Picture:
     def _drawn_part(
         self, curve: TopKSignificanceCurve, k: Floats, hits: Floats
     ) -> tuple[Floats, Floats]:
-        """Points of a line without gaps."""
+        """Points of a line without gaps, thinned to what is visible in a plot."""
         if self.log_scale or self.view.per_sample:
             k, hits = _bent(k, hits, self.log_scale)
         if self.view.per_sample and k.size > 1 and k[0] == k[1] and hits[0] == 0.0:
@@ -793,22 +744,6 @@ def _merged(curves: list[TopKSignificanceCurve], bound: str) -> tuple[Floats, Fl
     return k.astype(float), np.concatenate([getattr(curve, bound) for curve in curves], axis=1)[
         :, at
     ]
-
-
-def _bound(k: Floats, needed: Floats) -> tuple[Floats, Floats]:
-    """Vertices of a bound, with nan in each gap."""
-    parts = [_vertices(*part) for part in _finite_parts(k, needed)]
-    if not parts:
-        return np.zeros(0), np.zeros(0)
-    with_gaps = [np.r_[part, np.nan] for pair in parts for part in pair]
-    return np.concatenate(with_gaps[::2]), np.concatenate(with_gaps[1::2])
-
-
-def _finite_parts(k: Floats, hits: Floats) -> Iterator[tuple[Floats, Floats]]:
-    """Runs of points that are not nan."""
-    edges = np.flatnonzero(np.diff(np.isfinite(hits), prepend=False, append=False))
-    for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-        yield k[start:stop], hits[start:stop]
 
 
 def _vertices(k: Floats, hits: Floats) -> tuple[Floats, Floats]:
