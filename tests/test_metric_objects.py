@@ -957,3 +957,18 @@ def test_packages_of_the_lowest_floor_import_in_order():
         if package in PROBABILITY:
             below = PROBABILITY[: PROBABILITY.index(package) + 1]
             assert all(other.split(".")[1] in below for other in found), module
+
+
+# Rooms with doors, and the rooms below them that they may enter.
+ROOMS = {"_ranking": {"_statistics"}}
+
+
+def test_rooms_are_entered_by_their_doors():
+    for module, found in imports_of_modules().items():
+        own = module.split(".")[1] if "." in module else ""
+        rooms = {other.split(".")[1] for other in found if "." in other}
+        if own in ROOMS:
+            assert rooms <= ROOMS[own] | {own}, module
+        for other in found:
+            inside = other.split(".")[1:]
+            assert len(inside) < 2 or inside[0] == own or inside[0] not in ROOMS, (module, other)
