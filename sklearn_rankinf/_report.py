@@ -37,6 +37,7 @@ from sklearn_rankinf._multiple_comparison import (
 from sklearn_rankinf._plot._matplotlib import new_figure
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
 from sklearn_rankinf._ranking import (
+    Design,
     PosLabel,
     Ranking,
     Sample,
@@ -65,8 +66,9 @@ from sklearn_rankinf._report_numbers import (
     report_on_metrics,
 )
 from sklearn_rankinf._report_text import CLUSTERS_HINT, as_text
+from sklearn_rankinf._restricted import exchange_of, few_labellings_warning
 from sklearn_rankinf._results import MetricTestResult
-from sklearn_rankinf._significance import metric_test, recall_at_k_test
+from sklearn_rankinf._significance import significance_of
 from sklearn_rankinf._statistics.additive import Metric, Statistic
 from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
 
@@ -550,8 +552,9 @@ class _Study:
         cuts, notes = self._cuts(k)
         notes += self._left_out()
         facts, intervals, curves = [], [], []
+        few_labellings = self._few_labellings
         for index, (name, ranking) in enumerate(zip(sample.names, sample.rankings, strict=True)):
-            result, warning = self._test(index)
+            result = self._test(self.metric, index)
             interval, curve = self._interval(index), self._curve(ranking)
             numbers = numbers_of_ranking(
                 name,
@@ -562,7 +565,7 @@ class _Study:
                 at_k=tuple(self._hits(index, cut) for cut in cuts),
                 metrics=report_on_metrics(ranking, metrics),
             )
-            facts.append(RankerFacts(labels, ranking, result, numbers, warning))
+            facts.append(RankerFacts(labels, ranking, result, numbers, few_labellings))
             intervals.append(interval)
             curves.append(curve)
         checks = run_checks(AllFacts(labels, tuple(facts), sample.scores))
@@ -643,24 +646,19 @@ class _Study:
         way = choose_method(self.metric, "auto", self.labels.has_clusters)
         return way == "binormal" and n > _SAMPLES_FOR_SIMULATION
 
-    def _test(self, index: int) -> tuple[MetricTestResult, str | None]:
-        """Return the test of one ranking and its warning about few labellings, if any."""
-        ranking = self.sample.rankings[index]
-        if not self.labels.has_clusters:
-            return metric_test(ranking, metric=self.metric), None
+    def _test(self, metric: Metric, index: int) -> MetricTestResult:
+        """Test one ranking, without a p-value if samples of one cluster have different labels."""
+        sample = self.sample.single(index)
         if self.labels.mixed_clusters:
-            return _untested(metric_test(ranking, metric=self.metric)), None
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            result = metric_test(
-                self.sample.positive,
-                self.sample.scores[index],
-                metric=self.metric,
-                **self._by_cluster,
-                **self.drawing,
-            )
-        warned = [str(one.message) for one in caught if issubclass(one.category, UserWarning)]
-        return result, warned[0] if warned else None
+            sample = replace(sample, design=Design(sample.n_items))
+        result = significance_of(metric, sample, method="auto", n_jobs=None, **self.drawing)
+        return _untested(result) if self.labels.mixed_clusters else result
+
+    @property
+    def _few_labellings(self) -> str | None:
+        """Text of the warning that clusters leave few different labellings."""
+        exchange = None if self.labels.mixed_clusters else exchange_of(self.sample)
+        return None if exchange is None else few_labellings_warning(exchange, self.sample.labels)
 
     @property
     def _by_cluster(self) -> dict[str, Any]:
@@ -692,18 +690,7 @@ class _Study:
         interval = self._interval_of(index, RecallAtK(cut)) if self.labels.has_both else None
         if not self.labels.has_clusters:
             return report_on_hits(ranking, cut, self.alpha, interval=interval)
-        if self.labels.mixed_clusters:
-            result = _untested(recall_at_k_test(ranking, k=cut))
-            return report_on_hits(ranking, cut, self.alpha, result, interval)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # a check reports few labellings
-            result = recall_at_k_test(
-                self.sample.positive,
-                self.sample.scores[index],
-                k=cut,
-                **self._by_cluster,
-                **self.drawing,
-            )
+        result = self._test(RecallAtK(cut), index)
         return report_on_hits(ranking, cut, self.alpha, result, interval)
 
     def _compared(self, report: RankSignificanceReport) -> RankSignificanceReport:

@@ -410,6 +410,8 @@ class Sample:
 
     def single(self, number: int) -> Sample:
         """Labels and scores of one class, or of one ranker."""
+        if self.counts is not None:
+            return self
         own = slice(number, number + 1)
         labels = self.labels[:, own] if self.n_classes > 1 else self.labels
         return Sample(labels, self.scores[own], self.names[own], self.design)
