@@ -36,8 +36,7 @@ from sklearn_rankinf._multiple_comparison import (
 )
 from sklearn_rankinf._planning import metric_power
 from sklearn_rankinf._planning_search import min_detectable_odds, min_positives
-from sklearn_rankinf._plot._matplotlib import new_figure
-from sklearn_rankinf._plot.top_k import TopKSignificanceDisplay
+from sklearn_rankinf._plot import TopKSignificanceDisplay, new_figure
 from sklearn_rankinf._queries import mean_average_precision_test
 from sklearn_rankinf._ranking import Ranking, resolve_k
 from sklearn_rankinf._report_checks import counted

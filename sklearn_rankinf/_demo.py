@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from sklearn_rankinf._formatting import format_pvalue, format_table
-from sklearn_rankinf._plot._matplotlib import new_figure
+from sklearn_rankinf._plot import new_figure
 from sklearn_rankinf._ranking import Ranking, estimator_scores
 from sklearn_rankinf._report import write_plots
 from sklearn_rankinf._report_numbers import LEVEL, HitsReport, pvalue_less, report_on_hits

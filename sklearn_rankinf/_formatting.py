@@ -211,3 +211,11 @@ def shown(values: Any, n_digits: int = 12) -> str:
     flat = values if isinstance(values, list) else np.ravel(values).tolist()
     parts = [f"{v:.{n_digits}g}" if isinstance(v, Real) else repr(v) for v in flat[:_N_SHOWN]]
     return f"[{', '.join(parts)}{', ...' if len(flat) > _N_SHOWN else ''}]"
+
+
+def shortened(name: Any, length: int) -> str:
+    """A name as text; the middle of a name that is too long is replaced by an ellipsis."""
+    text, n_last = str(name), length // 3
+    if len(text) <= length:
+        return text
+    return f"{text[: length - n_last - 1].rstrip()}…{text[-n_last:].lstrip()}"

@@ -34,8 +34,7 @@ from sklearn_rankinf._multiple_comparison import (
     MetricMultipleComparisonTestResult,
     metric_multiple_comparison_test,
 )
-from sklearn_rankinf._plot._matplotlib import new_figure
-from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
+from sklearn_rankinf._plot import NullDistributionDisplay, new_figure
 from sklearn_rankinf._ranking import (
     Design,
     PosLabel,

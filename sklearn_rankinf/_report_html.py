@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sklearn_rankinf._formatting import unbroken
-from sklearn_rankinf._plot._matplotlib import new_figure, shortened
-from sklearn_rankinf._plot.comparison import ComparisonDisplay
-from sklearn_rankinf._plot.interval import IntervalDisplay, draw_chance_levels
-from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
-from sklearn_rankinf._plot.top_k import TopKSignificanceDisplay
+from sklearn_rankinf._formatting import shortened, unbroken
+from sklearn_rankinf._plot import (
+    ComparisonDisplay,
+    IntervalDisplay,
+    NullDistributionDisplay,
+    TopKSignificanceDisplay,
+    draw_chance_levels,
+    new_figure,
+)
 from sklearn_rankinf._report_text import (
     FOR_A_PAPER,
     NOTHING_WRONG,

@@ -16,12 +16,12 @@ from sklearn_rankinf._formatting import (
     format_pvalue,
     format_table,
     format_value,
+    shortened,
     state_pvalue,
 )
 from sklearn_rankinf._interval_results import MetricIntervalResult
 from sklearn_rankinf._metrics import RocAuc, in_sentence
 from sklearn_rankinf._multiple_comparison import MetricMultipleComparisonTestResult
-from sklearn_rankinf._plot._matplotlib import shortened
 from sklearn_rankinf._report_checks import ReportCheck, counted
 from sklearn_rankinf._report_numbers import HitsReport, RankerReport
 from sklearn_rankinf._results import MetricTestResult, limits_of_pvalue

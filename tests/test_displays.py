@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 
 import matplotlib as mpl
@@ -184,6 +185,21 @@ def test_options_are_keywords_and_documented(name):
     )
     assert all(parameter in documented for parameter in parameters if parameter != "self")
     assert all(p.default is not p.empty for p in parameters.values() if p.kind is p.KEYWORD_ONLY)
+
+
+def entries_of(function):
+    """Type and description of each parameter in a docstring, in one line each."""
+    text = inspect.getdoc(function).replace("\\\n", " ").split("Parameters\n----------\n")[1]
+    entries = re.split(r"\n(?=\S)", text.split("\n\nReturns\n")[0])
+    return {entry.split("\n")[0].split(" : ")[0]: " ".join(entry.split()) for entry in entries}
+
+
+@pytest.mark.parametrize("method", ["from_predictions", "from_estimator", "from_cv_results"])
+def test_repeated_entries_of_docstrings_are_equal(method):
+    kinds = [kind for kind in SINGLE if hasattr(kind, method)]
+    first, *others = (entries_of(getattr(kind, method)) for kind in kinds)
+    for name in ("cv_results", "X", "y", "pos_label", "response_method", "**plot_options"):
+        assert {other.get(name) for other in others} == {first.get(name)}, name
 
 
 @several

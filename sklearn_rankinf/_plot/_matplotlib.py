@@ -45,14 +45,6 @@ def with_minus(text: str) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
-def shortened(name: Any, length: int) -> str:
-    """A name as text; the middle of a name that is too long is replaced by an ellipsis."""
-    text, n_last = str(name), length // 3
-    if len(text) <= length:
-        return text
-    return f"{text[: length - n_last - 1].rstrip()}…{text[-n_last:].lstrip()}"
-
-
 def blended(color: Any, share: float) -> Any:
     """A colour mixed with white; `share` is the fraction of the colour."""
     from matplotlib.colors import to_rgb

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankinf._comparison import MetricComparisonTestResult, metric_comparison_test
-from sklearn_rankinf._formatting import state_pvalue
+from sklearn_rankinf._formatting import shortened, state_pvalue
 from sklearn_rankinf._metrics import in_sentence
 from sklearn_rankinf._multiple_comparison import (
     MetricMultipleComparisonTestResult,
@@ -20,7 +20,6 @@ from sklearn_rankinf._plot._matplotlib import (
     hide_spines,
     import_pyplot,
     merged_style,
-    shortened,
     with_minus,
 )
 from sklearn_rankinf._plot._ranking_curves import curve_kind

@@ -34,7 +34,7 @@ class IntervalDisplay(Display):
     results : MetricIntervalResult, or sequence or dict of them
         Results of :func:`metric_interval` or of the method ``confidence_interval`` of a test. A
         result for several classes has one row for each class.
-    name : str or list of str, optional
+    name : str or sequence of str, optional
         Label of the row; a list contains one label for each result. By default the keys of a dict,
         or the numbers of several results. In rows of classes the name of the class is appended.
 
@@ -119,7 +119,7 @@ class IntervalDisplay(Display):
         ----------
         ax : matplotlib axes, optional
             Axes to draw on; by default new axes with a height that suits the number of rows.
-        name : str or list of str, optional
+        name : str or sequence of str, optional
             Labels of the rows, instead of those of the display.
         sort : bool, default=False
             Whether to sort the rows, largest value first; by default rows are in the given order.
@@ -218,7 +218,7 @@ class IntervalDisplay(Display):
             Cluster of each sample. Only samples of different clusters are independent.
         groups : array-like of shape (n_samples,), optional
             Query of each sample, for intervals of means over queries.
-        name : str or list of str, optional
+        name : str or sequence of str, optional
             Labels of the rows; by default the names of the rankers.
         ax : matplotlib axes, optional
             Axes to draw on; by default new axes.
@@ -288,7 +288,7 @@ class IntervalDisplay(Display):
             Query of each sample, for intervals of means over queries.
         response_method : str or sequence of str, default=("decision_function", "predict_proba")
             Methods of the estimators that return the scores; the first available one is used.
-        name : str or list of str, optional
+        name : str or sequence of str, optional
             Labels of the rows; by default the keys of the dict, or the class of the estimator.
         ax : matplotlib axes, optional
             Axes to draw on; by default new axes.

@@ -289,7 +289,7 @@ class NullDistributionDisplay(Display):
         estimator : object or dict of objects
             A fitted classifier, or a pipeline that ends in one; or a dict of several, by name.
         X : array-like of shape (n_samples, n_features)
-            Samples that were not used to train the estimator.
+            Samples that were not used to train the estimators.
         y : array-like of shape (n_samples,)
             Binary labels.
         metric : str or metric, default="average_precision"
@@ -304,7 +304,7 @@ class NullDistributionDisplay(Display):
         method : str, default="auto"
             How the p-value is computed; see :func:`metric_test`.
         response_method : str or sequence of str, default=("decision_function", "predict_proba")
-            Methods of the estimator that return the scores; the first available one is used.
+            Methods of the estimators that return the scores; the first available one is used.
         name : str or sequence of str, optional
             Names in the legend; by default the class of the estimator, or the keys of a dict.
         ax : matplotlib axes, optional

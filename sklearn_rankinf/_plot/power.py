@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sklearn_rankinf._formatting import shortened
 from sklearn_rankinf._metrics import as_metric
 from sklearn_rankinf._planning import MetricPowerResult, metric_power
 from sklearn_rankinf._plot._matplotlib import (
@@ -16,7 +17,6 @@ from sklearn_rankinf._plot._matplotlib import (
     import_pyplot,
     legend_place,
     merged_style,
-    shortened,
 )
 from sklearn_rankinf._plot.base import MAX_LENGTH, REFERENCE_LINE, Display
 from sklearn_rankinf._ranking import check_option

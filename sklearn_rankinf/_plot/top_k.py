@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sklearn_rankinf._formatting import shortened
 from sklearn_rankinf._plot._matplotlib import (
     blended,
     hide_spines,
     legend_place,
     merged_style,
-    shortened,
     side_by_side,
 )
 from sklearn_rankinf._plot.base import MAX_LENGTH, REFERENCE_LINE, RESPONSE_METHODS, Display
@@ -339,7 +339,7 @@ optional
         estimator : object or dict of objects
             A fitted classifier, or a pipeline that ends in one; or a dict of several, by name.
         X : array-like of shape (n_samples, n_features)
-            Samples that were not used to train the estimator.
+            Samples that were not used to train the estimators.
         y : array-like of shape (n_samples,)
             Binary labels.
         alpha : float or array-like of shape (n_alpha,), default=(0.1, 0.05, 0.01)
@@ -350,7 +350,7 @@ optional
         pos_label : int, float, bool or str, default=1
             The label of the positives.
         response_method : str or sequence of str, default=("decision_function", "predict_proba")
-            Methods of the estimator that return the scores; the first available one is used.
+            Methods of the estimators that return the scores; the first available one is used.
         name : str or sequence of str, optional
             Names in the legend; by default the class of the estimator, or the keys of a dict.
         y_axis : {"hits", "recall", "precision", "enrichment", "lift", "gain"}, default="hits"
