@@ -226,25 +226,6 @@ def test_a_single_row_has_no_name(labels, scores):
     assert ticks_of(IntervalDisplay(result).plot().ax_.yaxis) == []
 
 
-def test_style_of_rows_is_the_users(labels, scores):
-    display = IntervalDisplay.from_predictions(
-        labels,
-        scores,
-        point_kwargs={"marker": "s", "c": "red"},
-        interval_kwargs={"lw": 5.0},
-        text_kwargs={"fontsize": 7.0},
-        chance_level_kw={"ls": ":"},
-        plot_chance_level=True,
-        despine=True,
-    )
-    assert display.points_.get_marker() == "s"
-    assert display.points_.get_color() == "red"
-    assert display.intervals_.get_linewidth() == [5.0]
-    assert display.texts_[0].get_fontsize() == 7.0
-    assert display.chance_level_.get_linestyle() == ":"
-    assert not display.ax_.spines["right"].get_visible()
-
-
 def test_wrong_intervals_are_refused(labels, scores):
     first, groups = scores["weak"], np.arange(200) // 20
     result = metric_interval(labels, first)
@@ -478,31 +459,17 @@ def test_long_names_of_queries_keep_both_ends():
     assert all(len(name) <= 18 and name.startswith("a question") for name in names)
 
 
-def test_style_of_two_is_the_users(labels, scores):
+def test_pair_of_axes_and_of_keywords(labels, pair):
     figure, axes = plt.subplots(2, 1)
-    settings, opened = dict(mpl.rcParams), plt.get_fignums()
-    display = ComparisonDisplay.from_predictions(
-        labels,
-        scores["strong"],
-        scores["weak"],
-        margin=0.2,
-        ax=axes,
-        curve_kwargs=[{"c": "red"}, {"lw": 4.0}],
-        interval_kwargs={"color": "green"},
-        margin_kwargs={"alpha": 0.9},
-        chance_level_kw={"ls": ":"},
-        plot_chance_level=True,
-        despine=True,
+    curve = ([0.0, 1.0], [1.0, 0.5])
+    display = ComparisonDisplay(pair, curves=[curve, curve]).plot(
+        axes, curve_kwargs=[{"c": "red"}, {"lw": 4.0}], despine=True
     )
     assert display.ax_ == tuple(axes)
     assert display.figure_ is figure
-    assert dict(mpl.rcParams) == settings
-    assert plt.get_fignums() == opened
+    assert plt.get_fignums() == [figure.number]
     assert display.line_[0].get_color() == "red"
     assert display.line_[1].get_linewidth() == 4.0
-    assert display.interval_.get_color()[0][:3] == pytest.approx(mpl.colors.to_rgb("green"))
-    assert display.margin_.get_alpha() == 0.9
-    assert display.chance_level_.get_linestyle() == ":"
     assert not any(ax.spines["top"].get_visible() for ax in axes)
 
 
@@ -587,20 +554,11 @@ def test_matrix_over_queries():
     assert "p by Holm's method ≤ 0.05" in display.ax_.get_title()
 
 
-def test_style_of_many_is_the_users(many):
+def test_matrix_without_scale_and_spines(many):
     figure, ax = plt.subplots()
-    display = ComparisonDisplay(many).plot(
-        ax,
-        image_kwargs={"cmap": "PuOr"},
-        text_kwargs={"fontsize": 5.0},
-        colorbar=False,
-        despine=True,
-    )
-    assert display.figure_ is figure
-    assert display.image_.get_cmap().name == "PuOr"
-    assert display.text_[0, 1].get_fontsize() == 5.0
+    display = ComparisonDisplay(many).plot(ax, colorbar=False, despine=True)
     assert display.colorbar_ is None
-    assert len(figure.axes) == 1
+    assert figure.axes == [ax]
     assert not ax.spines["left"].get_visible()
 
 

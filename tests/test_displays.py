@@ -31,6 +31,7 @@ from sklearn_rankinf import (
     top_k_significance_curve,
 )
 from sklearn_rankinf._plot import comparison, power
+from sklearn_rankinf._plot._matplotlib import merged_style
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -200,6 +201,36 @@ def test_repeated_entries_of_docstrings_are_equal(method):
     first, *others = (entries_of(getattr(kind, method)) for kind in kinds)
     for name in ("cv_results", "X", "y", "pos_label", "response_method", "**plot_options"):
         assert {other.get(name) for other in others} == {first.get(name)}, name
+
+
+@every
+def test_keywords_reach_their_artists(kind):
+    parameters = inspect.signature(kind.plot).parameters
+    keywords = [name for name in parameters if name.endswith(("_kwargs", "_kw"))]
+    options = {name: True for name in parameters if name.startswith("plot_")}
+    found = set()
+    for display in {
+        NullDistributionDisplay: lambda: [kind(RESULTS[kind]["weak"])],
+        PowerDisplay: lambda: [kind([metric_power(300, 10, odds=3.0, n_simulations=50)])],
+        ComparisonDisplay: lambda: [
+            kind.from_predictions(Y, *SCORES.values(), margin=0.1),
+            kind.from_predictions(Y, *SCORES.values(), groups=np.arange(20) // 10, **FEW),
+            kind(MANY),
+        ],
+    }.get(kind, lambda: [kind(RESULTS[kind])])():
+        if kind is NullDistributionDisplay:
+            options["n_permutations"] = 20
+        display.plot(**options, **{name: {"gid": name} for name in keywords})
+        found |= {artist.get_gid() for artist in display.figure_.findobj()}
+    assert set(keywords) <= found
+
+
+def test_short_names_of_keywords_override_the_long_ones():
+    default = {"color": "k", "linestyle": "-", "linewidth": 1.0, "zorder": 3}
+    given = {"c": "red", "ls": ":", "lw": 2.0}
+    expected = {"color": "red", "linestyle": ":", "linewidth": 2.0, "zorder": 3}
+    assert merged_style(default, given) == expected
+    assert merged_style(default, None) == default
 
 
 @several

@@ -275,31 +275,6 @@ def test_statistic_that_cannot_vary_is_one_bar():
     assert display.normal_line_ is None
 
 
-def test_style_is_the_users(small):
-    y_true, y_score = small
-    display = NullDistributionDisplay.from_predictions(
-        y_true,
-        y_score,
-        curve_kwargs={"color": "green"},
-        observed_kwargs={"lw": 5.0},
-        chance_level_kw={"ls": ":"},
-        normal_kwargs={"c": "red", "label": "bell"},
-        histogram_kwargs={"color": "orange"},
-        n_permutations=50,
-        despine=True,
-        yscale="log",
-    )
-    assert display.line_.get_facecolor()[:3] == pytest.approx(mpl.colors.to_rgb("green"))
-    assert display.observed_line_.get_linewidth() == 5.0
-    assert display.chance_level_.get_linestyle() == ":"
-    assert display.normal_line_.get_color() == "red"
-    assert display.histogram_.get_edgecolor()[:3] == pytest.approx(mpl.colors.to_rgb("orange"))
-    assert "bell" in legend_of(display)
-    assert not display.ax_.spines["top"].get_visible()
-    assert not display.ax_.spines["right"].get_visible()
-    assert display.ax_.get_yscale() == "log"
-
-
 def test_folds_of_hits_at_k_are_densities(data):
     X, y = data
     cv_results = cross_validate(

@@ -426,27 +426,15 @@ def test_no_positives_are_drawn_as_nothing_found():
         assert np.all((heights == 0.0) | np.isnan(heights))
 
 
-def test_style_is_the_users(scores):
-    y_true, by_name = scores
-    options = {"y_axis": "recall", "despine": True, "chance_level_kw": {"ls": "-."}}
-    display = TopKSignificanceDisplay.from_predictions(
-        y_true,
-        by_name,
-        curve_kwargs=[{"c": "red"}, {"lw": 3.0}, {}],
-        pointwise_kwargs={"ls": "--"},
-        simultaneous_kwargs={"lw": 2.5},
-        **options,
-    )
+def test_keywords_of_each_ranker():
+    display = TopKSignificanceDisplay({"a": curve_of("no ties"), "b": curve_of("no ties")})
+    display.plot(y_axis="recall", curve_kwargs=[{"c": "red"}, {"lw": 3.0}])
     assert display.line_[0].get_color() == "red"
     assert display.line_[1].get_linewidth() == 3.0
-    assert {line.get_linestyle() for line in display.pointwise_} == {"--"}
-    assert {line.get_linewidth() for line in display.simultaneous_} == {2.5}
-    assert display.chance_level_.get_linestyle() == "-."
-    assert not display.ax_.spines["top"].get_visible()
     assert display.ax_.get_xlabel() == "Samples from the top (k)"
     assert display.ax_.get_ylabel() == "Recall"
-    with pytest.raises(ValueError, match="one dict for each of the 3 rankers; got 2"):
-        display.plot(curve_kwargs=[{}, {}])
+    with pytest.raises(ValueError, match="one dict for each of the 2 rankers; got 3"):
+        display.plot(curve_kwargs=[{}, {}, {}])
 
 
 @pytest.fixture(scope="module")
@@ -581,25 +569,6 @@ def test_normal_approximation_is_called_so():
     )
     assert legend_of(display)[0].startswith("ROC AUC (normal approximation),")
     assert display.band_ == [None]
-
-
-def test_style_of_power_is_the_users(powers):
-    _, ax = plt.subplots()
-    display = PowerDisplay(powers).plot(
-        ax,
-        name=["first", "second"],
-        curve_kwargs={"lw": 4.0},
-        band_kwargs={"alpha": 0.5},
-        target_kwargs={"c": "red"},
-        level_kwargs={"label": "floor"},
-        despine=True,
-    )
-    assert display.ax_ is ax
-    assert display.line_[0].get_linewidth() == 4.0
-    assert display.band_[1].get_alpha() == 0.5
-    assert display.target_line_.get_color() == "red"
-    assert legend_of(display)[-1] == "floor"
-    assert not ax.spines["right"].get_visible()
 
 
 def test_wrong_powers_are_refused(powers):

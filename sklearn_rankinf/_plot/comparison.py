@@ -232,7 +232,7 @@ class ComparisonDisplay(Display):
         xscale = check_option(xscale, "xscale", _SCALES)
         confidence_level = check_confidence_level(confidence_level)
         names = _names(self.result, self.name if name is None else name)
-        for artist in _ARTISTS:
+        for artist in ComparisonDisplay.__annotations__:
             setattr(self, artist, None)
         if isinstance(self.result, MetricMultipleComparisonTestResult):
             self._plot_matrix(ax, names, image_kwargs, text_kwargs, colorbar)
@@ -711,12 +711,6 @@ class ComparisonDisplay(Display):
             return
         for ax in self.ax_ if isinstance(self.ax_, tuple) else (self.ax_,):
             hide_spines(ax)
-
-
-_ARTISTS = (
-    *("line_", "k_line_", "chance_level_", "bars_", "interval_", "point_", "zero_line_"),
-    *("margin_", "image_", "text_", "colorbar_"),
-)
 
 
 def _check_curves(result: Any, curves: Sequence[Any] | None) -> None:
