@@ -20,12 +20,12 @@ from sklearn_rankinf._metrics import (
     value_of,
 )
 from sklearn_rankinf._null_distributions import check_method, frozen_null_distribution
+from sklearn_rankinf._permuted_distributions import permutation_distribution
 from sklearn_rankinf._rank_distributions import misses_of, rounding_of
 from sklearn_rankinf._ranking import Ranking, Sample, check_no_closed_form, warn_caller
 from sklearn_rankinf._restricted import (
     RESTRICTED,
     DesignWarning,
-    distribution_of_arrangements,
     exchange_of,
     few_labellings_warning,
 )
@@ -103,7 +103,7 @@ def _restricted(
         rounding = rounding_of(counted, n, own.n_positives)
     best = float(metric.maximum(n, m))
     permuted = ExchangedHits(values, own.places(), own.positive, exchange, best)
-    return distribution_of_arrangements(
+    return permutation_distribution(
         permuted, metric, n, m, sample.tie_sizes(), rounding=rounding, **options
     )
 
@@ -124,7 +124,7 @@ def _observe_grades(
         tie_sizes,
         metric.normalize,
     )
-    null = distribution_of_arrangements(
+    null = permutation_distribution(
         PermutedGain(gain, exchange),
         metric,
         sample.n_items,

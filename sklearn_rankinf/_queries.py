@@ -21,7 +21,6 @@ from sklearn_rankinf._frozen_distributions import (
     ApproximateDistribution,
     NullDistribution,
     monte_carlo_error,
-    permutation_distribution,
 )
 from sklearn_rankinf._guard import metric_function, result_function
 from sklearn_rankinf._interval_results import (
@@ -32,6 +31,7 @@ from sklearn_rankinf._interval_results import (
 from sklearn_rankinf._means.distribution import Part, mean_distribution
 from sklearn_rankinf._metrics import AveragePrecision, in_sentence, value_of
 from sklearn_rankinf._null_distributions import frozen_null_distribution
+from sklearn_rankinf._permuted_distributions import permutation_distribution
 from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,

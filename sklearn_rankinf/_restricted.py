@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._frozen_distributions import PermutationDistribution, permutation_distribution
 from sklearn_rankinf._ranking import (
     Sample,
     as_scores,
@@ -17,7 +15,6 @@ from sklearn_rankinf._ranking import (
     check_integer,
 )
 from sklearn_rankinf._sampling.exchange import AnyExchange, Exchange, Shifts
-from sklearn_rankinf._sampling.labellings import PermutationSampler
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
 RESTRICTED = "permutation within strata, of whole clusters or along a series"
@@ -39,103 +36,6 @@ def exchange_of(sample: Sample) -> AnyExchange | None:
         assert positions is not None
         return Shifts(strata, positions)
     return Exchange(strata, units, positions, unit_name)
-
-
-class ArrangementSampler(PermutationSampler, Protocol):
-    """Sampler of a statistic of rearranged labels, which can be listed if they are few enough."""
-
-    @property
-    def n_listed(self) -> int | None:
-        """Number of arrangements, or None if they cannot be listed."""
-
-    def listed(self, first: int, last: int) -> Floats:
-        """Values of the arrangements with numbers from `first` to `last`, `last` excluded."""
-
-
-class ListedPermutationDistribution(PermutationDistribution):
-    """Frozen null distribution over all arrangements of the labels, which are equally likely.
-
-    It has the methods of every null distribution, all of them exact, without random labellings.
-
-    See Also
-    --------
-    sklearn_rankinf.average_precision_test : Test whose result contains such a distribution if
-        `order` is given.
-
-    Examples
-    --------
-    >>> from sklearn_rankinf import average_precision_test
-    >>> y_true, y_score = [1] * 20 + [0] * 180, range(200, 0, -1)
-    >>> result = average_precision_test(y_true, list(y_score), order=range(200))
-    >>> round(result.pvalue * 200, 9), round(result.null_distribution.support()[1], 9)
-    (1.0, 1.0)
-    """
-
-    _permuted: ArrangementSampler
-
-    def _permutation_sample(self) -> Floats:
-        sizes = self._permuted.chunks(self._n_permutations)
-        ends = np.cumsum(sizes).tolist()
-        values: list[Floats] = Parallel(n_jobs=self._n_jobs, verbose=self._verbose)(
-            delayed(_list_values)(self._permuted, end - size, end)
-            for size, end in zip(sizes, ends, strict=True)
-        )
-        return np.concatenate(values)
-
-    @property
-    def _counts_resamples(self) -> bool:
-        return False
-
-
-def _list_values(sampler: ArrangementSampler, first: int, last: int) -> Floats:
-    return sampler.listed(first, last)
-
-
-def distribution_of_arrangements(
-    permuted: ArrangementSampler,
-    statistic: Any,
-    n_samples: int,
-    n_positives: Any,
-    tie_sizes: Integers | None,
-    *,
-    n_permutations: int,
-    random_state: Any,
-    n_jobs: int | None,
-    verbose: int = 0,
-    rounding: float = 0.0,
-) -> PermutationDistribution:
-    """Distribution of all arrangements if they can be listed and number at most `n_permutations`.
-
-    Otherwise the distribution of `n_permutations` random ones. Values that differ by less than
-    `rounding` count as equal.
-    """
-    n_listed = permuted.n_listed
-    null = permutation_distribution(
-        permuted,
-        statistic,
-        n_samples,
-        n_positives,
-        tie_sizes,
-        n_permutations=n_permutations,
-        random_state=random_state,
-        n_jobs=n_jobs,
-        verbose=verbose,
-        rounding=rounding,
-    )
-    if n_listed is None or n_listed > n_permutations:
-        return null
-    return ListedPermutationDistribution(
-        permuted,
-        statistic,
-        n_samples,
-        n_positives,
-        tie_sizes,
-        n_listed,
-        null._seeds,
-        n_jobs,
-        verbose,
-        rounding,
-    )
 
 
 def score_strata(y_score: ArrayLike, *, n_per_stratum: int = 5) -> Integers:

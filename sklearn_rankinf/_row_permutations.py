@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 from scipy.stats import pearson3, rankdata
 
 from sklearn_rankinf._engine.distribution import exact_mean_and_variance
-from sklearn_rankinf._frozen_distributions import PermutationDistribution
+from sklearn_rankinf._permuted_distributions import (
+    PermutationDistribution,
+    permutation_distribution,
+)
 from sklearn_rankinf._rank_distributions import rounding_of
 from sklearn_rankinf._ranking import Sample, check_no_closed_form, rank_order
-from sklearn_rankinf._restricted import distribution_of_arrangements
 from sklearn_rankinf._sampling.exchange import AnyExchange, Exchange, Shifts
 from sklearn_rankinf._sampling.labellings import (
     NullSampler,
@@ -67,7 +69,7 @@ def observe_rows(
     )
     is_binary = average is None
     rounding = max(rounding_of(statistic, c.n_cells, c.n_positives) for c in permuted.rankings)
-    null = distribution_of_arrangements(
+    null = permutation_distribution(
         permuted,
         statistic,
         sample.n_items,

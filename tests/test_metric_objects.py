@@ -886,6 +886,7 @@ FLOORS = [
             "_top_k_approximations",
             "_top_k_distributions",
             "_observations",
+            "_permuted_distributions",
             "_restricted",
             "_row_permutations",
         ),
