@@ -855,6 +855,12 @@ def resamples_of(null: NullDistribution, x: Any, alternative: str) -> tuple[Any,
     return _whole(np.where(counts, null._n_resamples, 0)), _whole(np.where(counts, n_extreme, 0))
 
 
+def n_listed(null: NullDistribution) -> int | None:
+    """Number of values of a distribution that stores each; None if it does not."""
+    found = null._distribution
+    return found.values.size if isinstance(found, ListedDistribution) else None
+
+
 def _whole(value: Any) -> Any:
     """An int for a scalar, otherwise an array of integers."""
     return value.astype(np.int64) if np.ndim(value) else int(value)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._engine.listed import ListedDistribution
-from sklearn_rankinf._frozen_distributions import NullDistribution
+from sklearn_rankinf._frozen_distributions import NullDistribution, n_listed
 from sklearn_rankinf._statistics.additive import HitsAtK
 
 Floats = NDArray[np.float64]
@@ -149,12 +148,10 @@ def _edges(
 
 def _n_bins(null: NullDistribution) -> int:
     """Number of bins in the body; fewer for few values or few resamples."""
-    if not isinstance(null._distribution, ListedDistribution):
+    n_values = n_listed(null)
+    if n_values is None:
         return _N_BINS
-    return min(
-        _N_BINS,
-        max(12, null._distribution.values.size // (30 if null.method == "analytic" else 150)),
-    )
+    return min(_N_BINS, max(12, n_values // (30 if null.method == "analytic" else 150)))
 
 
 def _bin_probabilities(null: NullDistribution, edges: Floats) -> Floats:
