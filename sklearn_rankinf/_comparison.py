@@ -389,15 +389,15 @@ def metric_comparison_test(
     at least as large as the observed one. Samples with equal ranks, before or after swapping,
     contribute the mean over their orders. The null hypothesis is that the two ranks of a sample are
     exchangeable, given its label; a rejection may also mean that the rankings have different shapes
-    with the same value of the metric. The test has power near chance, and its size at the level
-    0.05 was 0.016 to 0.068 for average precision, lowest with large blocks of equal scores.
+    with the same value of the metric. The test has power near chance, and is conservative with
+    large blocks of equal scores; the measured sizes of all tests are in :ref:`coverage`.
     ``"score_swap"`` exchanges the scores, which must be on one scale, such as those of two versions
     of one model. It is exact if the two scores of a sample are exchangeable.
 
     ``"influence"`` tests that the two metrics are equal in the population:
     :math:`T = (g(S_a) - g(S_b)) / \mathrm{SE}` with Student's t distribution with m - 1 degrees of
     freedom, on the scale :math:`g(t) = -\log(-\log t)` for average precision and on the original
-    scale for others (size 0.007 to 0.055 for average precision). It has little power if both
+    scale for others. It has little power if both
     rankers are near chance. ``"delong"`` [2]_ is the same for ROC AUC with the normal distribution.
 
     For hits at k, ``"hypergeometric"`` is exact given the number of positives that are in only one
@@ -406,8 +406,7 @@ def metric_comparison_test(
     and Hughes-Oliver [3]_. These tests need lists of exactly k samples, without equal scores across
     rank k.
 
-    ``"bootstrap"`` draws positives and negatives with replacement; its size at the level 0.05 is up
-    to 0.088.
+    ``"bootstrap"`` draws positives and negatives with replacement, and rejects too often.
 
     Over queries, ``"sign_flip"`` flips the signs of the differences at random. The test is exact if
     the two runs are exchangeable in each query.

@@ -125,11 +125,8 @@ def metric_interval(
 
     * Average precision, also at k, on the scale :math:`g(t) = -\log(-\log t)`:
       :math:`g^{-1}(g(\mathrm{AP}) \pm t \sqrt{V} g'(\mathrm{AP}))`, and from
-      :math:`(\alpha/2)^{1/m}` to 1 if AP is 1. The coverage of the 95 % interval is 0.93 to 0.97
-      with 50 positives among 500 or 5000 samples if scores are normal or have moderate tails. It
-      is lower if a few positives dominate: 0.71 with 20 positives among 20,000 samples of which
-      few score high, and 0.89 with 50 among 500 and a strong ranker that ranks a few of them far
-      down.
+      :math:`(\alpha/2)^{1/m}` to 1 if AP is 1. The coverage is too low if a few positives
+      dominate, because few of many score high or a strong ranker ranks a few of them far down.
     * ROC AUC: the interval contains all areas for which the observed area is within t standard
       errors. The standard error follows from a variance of binormal form, scaled to V [2]_.
     * Recall at k: the same interval with the variance of a random threshold [3]_. The intervals of
@@ -137,10 +134,10 @@ def metric_interval(
     * DCG, BEDROC, RIE: the binormal model is inverted. The limits are the expected values of the
       metric for the two shifts of normal scores at which the observed value begins to lie in the
       upper or in the lower tail. The interval depends on this model. Influence intervals of these
-      metrics have too low a coverage near chance (0.77 instead of 0.95).
+      metrics have too low a coverage near chance. All measured rates are in :ref:`coverage`.
 
     Boyd's logit interval [1]_ is up to four times as wide as needed. Percentile bootstrap intervals
-    of average precision have a coverage as low as 0.79 instead of 0.95 and are not available. The
+    of average precision have too low a coverage and are not available. The
     reciprocal rank of one ranking depends on a single sample and has no interval; its mean over
     queries has one. With a single positive or negative, intervals that need V contain all possible
     values of the metric. Sample weights are not supported, because the variance depends on their

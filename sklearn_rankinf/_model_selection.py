@@ -250,9 +250,8 @@ class CrossValSignificanceResult:
         :math:`V_k` of each fold, which takes clusters and strata into account. The quantile is that
         of Student's t with Satterthwaite's degrees of freedom, :math:`m_k - 1` for a fold with
         :math:`m_k` positives. The upper limit is at most the value of perfect rankings. The
-        interval is conditional on the fitted models. The 95 % interval covered the expected average
-        precision in 0.922 to 0.934 of simulated data sets (5 folds of 500 samples with 50
-        positives, or of 200 with 20), and near chance in 0.896.
+        interval is conditional on the fitted models. Its coverage is slightly too
+        low, most of all near chance (:ref:`model_selection`).
 
         Examples
         --------
