@@ -399,8 +399,8 @@ class CountsSampling:
     Where hits in one block add the more the more there are, a value far out may be reached by no
     tilt of the sum: some tilt has its mass below it, and a slightly larger one above. Blocks are
     tilted instead, each by the gradient of the sum at the mean counts, until these have the value.
-    Other ways to reach the value may be missed, so that there is a lower limit alone, seven
-    standard errors below the mean.
+    Other ways to reach the value may be missed, so that there is a lower limit alone: seven
+    standard errors below the mean, and less by what no draw may have shown.
     """
 
     name = "importance sampling of counts"
@@ -453,7 +453,10 @@ class CountsSampling:
         logs = np.where(inside, log_mean - steepness * tilts, -math.inf)
         most = float(logs.max())
         weights = np.exp(logs - most)
-        lower = float(weights.mean()) - 7.0 * float(weights.std(ddof=1)) / math.sqrt(weights.size)
+        n = weights.size
+        lower = float(weights.mean()) - 7.0 * float(weights.std(ddof=1)) / math.sqrt(n)
+        # What no draw has shown has at most this share, and may not count.
+        lower *= 1.0 - math.log(2.0 / MISSES) / n
         return (most + math.log(lower) if lower > 0.0 else -math.inf), 0.0
 
 
@@ -480,8 +483,10 @@ class WholeNumbers:
             most = int(total.sizes.max())
             parts = [Fraction(w).limit_denominator(most) for w in total.weights.tolist()]
             self.scale = math.lcm(*(part.denominator for part in parts))
+            if self.scale > 10**6:
+                return
             scaled = total.weights * self.scale
-            if self.scale > 10**6 or np.abs(scaled - np.rint(scaled)).max() > 1e-9 * self.scale:
+            if np.abs(scaled - np.rint(scaled)).max() > 1e-9 * self.scale:
                 return
         elif not total.is_whole:
             return

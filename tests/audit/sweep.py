@@ -1,26 +1,35 @@
 """Sweep the sizes, levels and qualities of rankers, and write a table into the documentation.
 
-``python -m tests.audit.sweep`` takes some hours, and ``--tiny`` a minute. A row is a size, a number
-of levels and a metric: the share of values from chance to a perfect ranking that have an exact
-p-value with a stated error of at most 10 %, the largest error stated, by how much at most a p-value
-is outside the limits of the oracles, and the processor times of a first p-value and a first score.
+``python -m tests.audit.sweep`` takes 25 minutes of processor time, ``--seconds`` sets another time,
+and ``--tiny`` takes a minute. A row is a size, a number of levels and a metric: the share of values
+from chance to a perfect ranking that have an exact p-value with a stated error of at most 10 %, the
+largest error stated, by how much at most a p-value is outside the limits of the oracles, and the
+processor times of a first p-value and a first score. Rows are measured in a random order until the
+time is over, and the table is written after each of them.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import sys
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 
-from sklearn_rankinf import Ranking, make_significance_scorer, metric_test
+from sklearn_rankinf import (
+    Ranking,
+    make_significance_scorer,
+    mean_average_precision_test,
+    metric_test,
+)
 from tests.benchmarks.write_table import as_list_table
 
 from . import far_tails
@@ -30,12 +39,10 @@ from .oracles import sum_of
 from .rankers import Given, RankedCase, Ranker
 
 TARGET = Path(__file__).parents[2] / "doc" / "sweep_table.rst"
-SIZES = (
-    *((500, 5), (500, 50), (2000, 20), (2000, 200), (10_000, 100), (10_000, 1000)),
-    *((50_000, 5), (50_000, 500), (50_000, 5000), (1_000_000, 100), (1_000_000, 10_000)),
-)
-LEVELS = (5, 20, 50, 100, 500)
-SIGNALS = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 20.0)
+SIZES = ((500, 5), (2000, 200), (10_000, 100), (50_000, 500), (50_000, 5000), (1_000_000, 10_000))
+LEVELS = (5, 50, 500)
+SIGNALS = (0.0, 1.0, 3.0, 20.0)
+SECONDS = 1500.0
 METRICS: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = (
     ("average_precision", ()),
     ("average_precision", (("k", 100),)),
@@ -49,7 +56,10 @@ METRICS: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = (
     ("enrichment_at_k", (("k", 100),)),
     ("f_score_at_k", (("k", 100),)),
     ("reciprocal_rank", ()),
+    ("map", ()),
 )
+# Queries of a mean, and items of all of them at most.
+QUERIES, MOST_IN_QUERIES = 10, 100_000
 TINY = ((500, 20),), (5, 50), (0.0, 2.0, 20.0), METRICS[:3]
 
 
@@ -57,7 +67,6 @@ TINY = ((500, 20),), (5, 50), (0.0, 2.0, 20.0), METRICS[:3]
 class Row:
     """What the values of one row gave."""
 
-    values: list[float] = field(default_factory=list)
     stated: list[float] = field(default_factory=list)
     outside: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -67,25 +76,31 @@ class Row:
     def cells(self) -> list[str]:
         answered = sum(error <= UNKNOWN for error in self.stated)
         return [
-            f"{min(self.values):.2g} to {max(self.values):.2g}",
             f"{answered} of {self.n_asked}",
             f"{max(self.stated, default=math.inf):.1g}",
             f"{max(self.outside):.1g}" if self.outside else "",
-            f"{np.median(self.seconds):.2g}",
-            f"{max(self.seconds):.2g}",
-            f"{max(self.of_scores):.2g}",
+            *_times(self.seconds),
+            *_times(self.of_scores),
         ]
 
 
+def _times(seconds: list[float]) -> list[str]:
+    return [f"{np.median(seconds):.2g}", f"{max(seconds):.2g}"] if seconds else ["", ""]
+
+
+TITLE = "P-values of forests, from no signal to a perfect ranking"
 HEADER = [
-    *("(n, m)", "levels", "metric", "values", "answered", "largest error stated"),
-    "outside the oracles by",
-    *("p-value, median (s)", "longest (s)", "score, longest (s)"),
+    *("(n, m)", "levels", "metric", "answered", "largest error stated"),
+    *("outside the oracles by", "p-value, median (s)", "longest (s)"),
+    *("score, median (s)", "longest (s)"),
 ]
 
 
 def measure(ranker: Ranker, metric: str, options: Any, row: Row, thorough: bool) -> None:
     """Add a ranker's value to a row."""
+    if metric == "map":
+        _measure_mean(ranker, row, thorough)
+        return
     case = RankedCase(metric, options, (ranker.ranked(),), "", 0, rankers=(ranker,))
     sizes, hits = ranker.blocks()
     ranking = Ranking.from_counts(sizes, hits)
@@ -93,13 +108,10 @@ def measure(ranker: Ranker, metric: str, options: Any, row: Row, thorough: bool)
     start = time.process_time()
     result = metric_test(ranking, metric=eval(case.statistic(), dict(NAMES)))
     row.seconds.append(time.process_time() - start)
-    row.values.append(float(result.statistic))
     exact = result.method == "analytic"
     row.stated.append(float(result.pvalue_relative_error) if exact else math.inf)
     # Other labels of another ranker, whose null distribution nobody has asked for yet.
-    other = Ranker(
-        ranker.family, ranker.setting, ranker.n, ranker.m, ranker.signal, ranker.seed + 1
-    )
+    other = replace(ranker, seed=ranker.seed + 1)
     y, scores = other.scores()
     features = np.asarray(scores, dtype=float)[:, None]
     scorer = make_significance_scorer(metric=eval(case.statistic(), dict(NAMES)))
@@ -111,14 +123,33 @@ def measure(ranker: Ranker, metric: str, options: Any, row: Row, thorough: bool)
         row.outside += _outside(case, float(result.statistic), log_p, thorough)
 
 
-def _outside(case: Case, x: float, log_p: float, thorough: bool) -> Iterator[float] | list[float]:
+def _measure_mean(ranker: Ranker, row: Row, thorough: bool) -> None:
+    """Add the mean of queries of a ranker's kind."""
+    queries = tuple(replace(ranker, seed=ranker.seed + i) for i in range(QUERIES))
+    ranked = tuple(one.ranked() for one in queries)
+    case = RankedCase("map", (), ranked, "", 0, rankers=queries)
+    rankings = {i: Ranking.from_counts(*one.blocks()) for i, one in enumerate(queries)}
+    row.n_asked += 1
+    start = time.process_time()
+    result = mean_average_precision_test(rankings)
+    row.seconds.append(time.process_time() - start)
+    exact = result.method == "analytic"
+    row.stated.append(float(result.pvalue_relative_error) if exact else math.inf)
+    if row.stated[-1] <= UNKNOWN and result.pvalue > 0.0:
+        row.outside += _outside(case, float(result.statistic), math.log(result.pvalue), thorough)
+
+
+def _outside(case: Case, x: float, log_p: float, thorough: bool) -> list[float]:
     """By what relative error a p-value is outside the limits of each oracle."""
-    total = None if case.metric == "reciprocal_rank" else sum_of(case, case.one)
-    if total is None:
+    if case.metric == "reciprocal_rank":
+        return []
+    totals = [sum_of(case, ranking) for ranking in case.rankings]
+    known = [total for total in totals if total is not None]
+    if len(known) < len(totals):
         return []
     effort = far_tails.THOROUGH if thorough else far_tails.QUICK
     found = []
-    for way in far_tails.far_tails([total], effort, 0):
+    for way in far_tails.far_tails(known, effort, 0):
         low, high = way.log_pvalue(x)
         off = max(low - log_p, log_p - high, 0.0)
         # The rounding of the oracles' logarithms is no error.
@@ -127,26 +158,35 @@ def _outside(case: Case, x: float, log_p: float, thorough: bool) -> Iterator[flo
 
 
 def rows(
-    sizes: Any, levels: Any, signals: Any, metrics: Any, thorough: bool
-) -> Iterator[list[str]]:
-    """The rows of the table, each as it is measured."""
-    for n, m in sizes:
-        for n_levels in levels:
-            for metric, options in metrics:
-                row = Row()
-                for i, signal in enumerate(signals):
-                    ranker = Ranker("forest", n_levels, n, m, signal, 7919 * i)
-                    measure(ranker, metric, options, row, thorough)
-                name = metric + "".join(
-                    f" ({key} = {value})" for key, value in options if key == "k"
-                )
-                yield [f"({n}, {m})", str(n_levels), name, *row.cells()]
+    sizes: Any, levels: Any, signals: Any, metrics: Any, thorough: bool, seconds: float
+) -> Iterator[tuple[int, list[str]]]:
+    """The rows of the table with their places in it, each as it is measured."""
+    places = [
+        (size, n_levels, metric)
+        for size, n_levels, metric in itertools.product(sizes, levels, metrics)
+        if metric[0] != "map" or QUERIES * size[0] <= MOST_IN_QUERIES
+    ]
+    start = time.process_time()
+    for place in Random(0).sample(range(len(places)), len(places)):
+        if time.process_time() - start > seconds:
+            return
+        (n, m), n_levels, (metric, options) = places[place]
+        row = Row()
+        for i, signal in enumerate(signals):
+            ranker = Ranker("forest", n_levels, n, m, signal, 7919 * i)
+            measure(ranker, metric, options, row, thorough)
+        name = metric + "".join(f" ({key} = {value})" for key, value in options if key == "k")
+        size = f"{QUERIES} queries of ({n}, {m})" if metric == "map" else f"({n}, {m})"
+        yield place, [size, str(n_levels), name, *row.cells()]
 
 
 def main() -> int:
     """Measure all rows, print each, and write the table."""
     parser = argparse.ArgumentParser(prog="python -m tests.audit.sweep", description=__doc__)
     parser.add_argument("--tiny", action="store_true", help="a minute, printed and not written")
+    parser.add_argument(
+        "--seconds", type=float, default=SECONDS, help=f"processor time to spend ({SECONDS:.0f})"
+    )
     parser.add_argument("--thorough", action="store_true", help="more work for the oracles")
     parser.add_argument("--most", type=int, default=10**6, help="items of the longest list (1e6)")
     parser.add_argument("--metric", action="append", help="only this metric; may be repeated")
@@ -154,17 +194,14 @@ def main() -> int:
     sizes, levels, signals, metrics = TINY if args.tiny else (SIZES, LEVELS, SIGNALS, METRICS)
     chosen = [one for one in metrics if not args.metric or one[0] in args.metric]
     kept = [(n, m) for n, m in sizes if n <= args.most]
-    lines = []
+    lines: dict[int, list[str]] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for line in rows(kept, levels, signals, chosen, args.thorough):
+        for place, line in rows(kept, levels, signals, chosen, args.thorough, args.seconds):
             print("  ".join(line), flush=True)
-            lines.append(line)
-    table = as_list_table("P-values of forests, from no signal to a perfect ranking", HEADER, lines)
-    if args.tiny:
-        print(table)
-    else:
-        TARGET.write_text(table)
+            lines[place] = line
+            if not args.tiny:
+                TARGET.write_text(as_list_table(TITLE, HEADER, [lines[i] for i in sorted(lines)]))
     return 0
 
 
