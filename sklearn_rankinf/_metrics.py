@@ -20,7 +20,6 @@ from scipy.special import expi
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._inference.influence import (
-    Influence,
     average_precision_at_k_influence,
     average_precision_influence,
     delete_one_influence,
@@ -57,6 +56,7 @@ from sklearn_rankinf._statistics.increments import (
     Integers,
     blocks_of,
 )
+from sklearn_rankinf._statistics.influence import Influence
 from sklearn_rankinf._statistics.moments import (
     average_precision_mean_and_variance,
     harmonic_between,

@@ -2,6 +2,7 @@
 
 increments       the three coefficients of each block of equal scores
 additive         the base classes of metrics; increments of a metric for a whole ranking
+influence        influence values of items, and the variance that they give
 first_hit        one over the rank of the first positive, which is no sum over blocks
 merging          far ranks merged into blocks
 moments          exact mean, variance, skewness and kurtosis; influences of single items

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,9 +22,7 @@ from sklearn_rankinf._statistics.increments import (
     Integers,
     blocks_of,
 )
-
-if TYPE_CHECKING:
-    from sklearn_rankinf._inference.influence import Influence
+from sklearn_rankinf._statistics.influence import Influence
 
 # Most ranks without ties whose weights are held in memory (0.5 GB).
 _MOST_RANKS = 20_000_000
