@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -94,6 +94,8 @@ class ComputedSettings:
     noticeable: float = 1e-10
     # Rounding errors of closed forms and of hypergeometric bounds.
     rounding: float = 1e-12
+    # Tails of single values that are kept.
+    kept_tails: int = 64
     # A probability that is negligible beside 1: lost in rounding, or this part of the tolerance.
     negligible: float = 0.25 * float(np.finfo(float).eps)
     part_of_tolerance: float = 0.1
@@ -130,8 +132,19 @@ class ComputedDistribution:
 
         Where it is 1 its log comes from a bound of the rest.
         """
+        if t.size != 1:
+            return self._tail(t, sign)
+        p, log_p, error = self._tail_of_one(float(t[0]), sign)
+        return p.copy(), log_p.copy(), error.copy()
+
+    def _tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         found = self.estimates(t, sign)
         return np.exp(found.log_p), found.log_p, found.error.total
+
+    @cached_property
+    def _tail_of_one(self) -> Callable[[float, int], tuple[Floats, Floats, Floats]]:
+        """The same for one value: candidates of a search often rank a fold alike."""
+        return lru_cache(SETTINGS.kept_tails)(lambda t, sign: self._tail(np.array([t]), sign))
 
     def estimates(self, t: Floats, sign: int) -> TailEstimates:
         """The same with the parts of the errors, and the solvers that answered."""
