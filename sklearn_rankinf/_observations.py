@@ -29,7 +29,7 @@ from sklearn_rankinf._restricted import (
     exchange_of,
     few_labellings_warning,
 )
-from sklearn_rankinf._row_permutations import observe_rows, weights_warning
+from sklearn_rankinf._row_permutations import PermutedRows, weights_warning
 from sklearn_rankinf._sampling.exchange import AnyExchange, ExchangedHits, reciprocal_ranks
 from sklearn_rankinf._sampling.labellings import NullSampler
 from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
@@ -52,17 +52,8 @@ def observe(
     if sample.is_graded:
         return _observe_grades(metric, sample, exchange, method=method, **options)
     if average is not None or sample.design.weights is not None:
-        _check_takes_rows(metric, sample, average)
-        check_method(metric, method)
-        return observe_rows(
-            sample,
-            metric.at(sample.n_items),  # type: ignore[arg-type]
-            exchange,
-            average=average,
-            weights_follow=weights_follow,
-            method=method,
-            **options,
-        )
+        options |= {"method": method, "average": average, "weights_follow": weights_follow}
+        return _observe_rows(metric, sample, exchange, **options)
     if exchange is None:
         return observe_ranking(sample.rankings[0], metric, method=method, **options)
     null = _restricted(metric.at(sample.n_items), sample, exchange, method=method, **options)
@@ -133,6 +124,64 @@ def _observe_grades(
         **options,
     )
     return gain.observed(), null
+
+
+def _observe_rows(
+    metric: Metric,
+    sample: Sample,
+    exchange: AnyExchange | None,
+    *,
+    average: str | None,
+    method: str,
+    weights_follow: str,
+    **options: Any,
+) -> Observed:
+    """Observe a metric with weights, or its average over classes, whose label rows are permuted."""
+    _check_takes_rows(metric, sample, average)
+    check_method(metric, method)
+    statistic: Any = metric.at(sample.n_items)
+    what = f"{statistic!r} with unequal sample_weight"
+    if average is not None:
+        what = f"{statistic!r} with average={average!r}"
+    check_no_closed_form(method, what)
+    _check_no_cut(statistic, sample, average)
+    classes = [sample.single(number) for number in range(sample.n_classes)]
+    permuted = PermutedRows(
+        [sample] if average == "micro" else classes,
+        "weighted" if average == "weighted" else "macro",
+        statistic,
+        weights_follow,
+        exchange,
+    )
+    is_binary = average is None
+    rounding = max(rounding_of(statistic, c.n_cells, c.n_positives) for c in permuted.rankings)
+    null = permutation_distribution(
+        permuted,
+        statistic,
+        sample.n_items,
+        sample.n_positives if is_binary else np.array([own.n_positives for own in classes]),
+        permuted.tie_sizes if is_binary else None,
+        rounding=rounding,
+        **options,
+    )
+    return permuted.observed(), null
+
+
+def _check_no_cut(statistic: Statistic, sample: Sample, average: str | None) -> None:
+    """Raise an error for a cut-off with weights or with a micro average."""
+    k = statistic.horizon
+    if k is None:
+        return
+    if sample.design.weights is not None:
+        raise ValueError(
+            f"k={k} cannot be combined with unequal sample_weight: average precision at k is "
+            "defined for samples of equal weight; omit one of them."
+        )
+    if average == "micro":
+        raise ValueError(
+            f"k={k} is not defined with average='micro', which ranks the samples of all classes "
+            "in one list; use 'macro', 'weighted' or None, for which k counts samples per class."
+        )
 
 
 def _check_takes_rows(metric: Metric, sample: Sample, average: str | None) -> None:

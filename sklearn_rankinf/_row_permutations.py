@@ -1,4 +1,4 @@
-"""Null distributions, by permuting label rows, of metrics with weights or averaged over classes.
+"""Permuted rows of labels, for metrics with weights or averaged over classes.
 
 Row j of the labels is assigned to item ``where[j]``; the items keep their scores. Weights either
 move with the rows of labels (``weights_follow="label"``) or stay with the items (``"score"``).
@@ -18,12 +18,7 @@ from numpy.typing import NDArray
 from scipy.stats import pearson3, rankdata
 
 from sklearn_rankinf._engine.distribution import exact_mean_and_variance
-from sklearn_rankinf._permuted_distributions import (
-    PermutationDistribution,
-    permutation_distribution,
-)
-from sklearn_rankinf._rank_distributions import rounding_of
-from sklearn_rankinf._ranking import Sample, check_no_closed_form, rank_order
+from sklearn_rankinf._ranking import Sample, rank_order
 from sklearn_rankinf._sampling.exchange import AnyExchange, Exchange, Shifts
 from sklearn_rankinf._sampling.labellings import (
     NullSampler,
@@ -40,45 +35,6 @@ from sklearn_rankinf._statistics.increments import Floats, Integers
 _DEPENDENT = 1e-3
 # This many samples with neighbouring ranks have nearly the same score.
 _RUN = 10
-
-
-def observe_rows(
-    sample: Sample,
-    statistic: Statistic,
-    exchange: AnyExchange | None,
-    *,
-    average: str | None,
-    method: str,
-    weights_follow: str,
-    **options: Any,
-) -> tuple[float, PermutationDistribution]:
-    """Return the statistic of a sample, and its distribution under permutation of label rows."""
-    what = f"{statistic!r} with unequal sample_weight"
-    if average is not None:
-        what = f"{statistic!r} with average={average!r}"
-    check_no_closed_form(method, what)
-    weights = sample.design.weights
-    _check_no_cut(statistic, weights, average)
-    classes = [sample.single(number) for number in range(sample.n_classes)]
-    permuted = PermutedRows(
-        [sample] if average == "micro" else classes,
-        "weighted" if average == "weighted" else "macro",
-        statistic,
-        weights_follow,
-        exchange,
-    )
-    is_binary = average is None
-    rounding = max(rounding_of(statistic, c.n_cells, c.n_positives) for c in permuted.rankings)
-    null = permutation_distribution(
-        permuted,
-        statistic,
-        sample.n_items,
-        sample.n_positives if is_binary else np.array([own.n_positives for own in classes]),
-        permuted.tie_sizes if is_binary else None,
-        rounding=rounding,
-        **options,
-    )
-    return permuted.observed(), null
 
 
 def weights_warning(
@@ -191,23 +147,6 @@ def _rank_test(a: NDArray[Any], b: NDArray[Any], strata: Integers) -> float:
     z = float(centred[0] @ centred[1]) / math.sqrt(variance)
     null = pearson3(skewness)
     return min(1.0, 2.0 * float(min(null.sf(z), null.cdf(z))))
-
-
-def _check_no_cut(statistic: Statistic, weights: Floats | None, average: str | None) -> None:
-    """Raise an error for a cut-off with weights or with a micro average."""
-    k = statistic.horizon
-    if k is None:
-        return
-    if weights is not None:
-        raise ValueError(
-            f"k={k} cannot be combined with unequal sample_weight: average precision at k is "
-            "defined for samples of equal weight; omit one of them."
-        )
-    if average == "micro":
-        raise ValueError(
-            f"k={k} is not defined with average='micro', which ranks the samples of all classes "
-            "in one list; use 'macro', 'weighted' or None, for which k counts samples per class."
-        )
 
 
 # Permuted rows.
