@@ -186,3 +186,22 @@ def test_rows_and_reversal():
     assert mirrored.places().tolist() == [3, 2, 2, 1, 0]
     assert sample.n_independent == (2, 3)
     assert Sample.read(LABELS, SCORES, clusters=[1, 2, 1, 2, 2]).n_independent == (1, 1)
+
+
+def test_queries_of_a_sample():
+    sample = Sample.read(LABELS, {"a": SCORES}, columns="rankers", groups=[*"qpqqp"])
+    rankings = sample.of_queries()
+    assert list(rankings) == ["q", "p"]
+    assert rankings["q"].hits.tolist() == [1, 1, 0]
+    assert rankings["p"].tie_sizes.tolist() == [1, 1]
+    assert sample.n_without_positives == 1
+    rows = sample.design.rows_of_queries()
+    assert {name: own.tolist() for name, own in rows.items()} == {"q": [0, 2, 3], "p": [1, 4]}
+
+
+def test_labels_alone():
+    sample = Sample.read(["x", "y", "x"], (), pos_label="x", columns=(), clusters=[1, 1, 2])
+    assert (sample.positive.tolist(), sample.scores) == ([True, False, True], ())
+    assert sample.design.names["clusters"] == [1, 2]
+    with pytest.raises(ValueError, match="pos_label=3 is not a label of y_true"):
+        Sample.read(["x", "y"], (), pos_label=3, columns=())
