@@ -82,10 +82,10 @@ print(f"normal p = {norm.sf(result.zscore):.1e}")
 # The queries
 # -----------
 # A significant MAP shows that the run is not random, but not which queries it answers. Every query
-# has an AP, an exact p-value and adjusted p-values. ``to_dict`` returns them as columns under
-# ``"queries"``, and ``to_frame`` as a pandas data frame. The ten smallest p-values:
+# has an AP, an exact p-value and adjusted p-values. ``to_frame`` returns them as a
+# pandas data frame. The ten smallest p-values:
 
-columns = result.to_dict()["queries"]
+columns = result.to_frame()
 print("query    n   m     AP         p        BH        BY  signal")
 for i in np.argsort(columns["pvalue"])[:10]:
     pvalues = (columns[name][i] for name in ("pvalue", "pvalue_bh", "pvalue_by"))

@@ -10,6 +10,7 @@ from sklearn_rankinf._cross_val_comparison import (
 )
 from sklearn_rankinf._interval_results import MetricIntervalResult
 from sklearn_rankinf._intervals import metric_interval
+from sklearn_rankinf._metric_test_result import MetricTestResult
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     Bedroc,
@@ -69,7 +70,6 @@ from sklearn_rankinf._queries import (
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._report import RankSignificanceReport, rank_significance_report
 from sklearn_rankinf._restricted import score_strata
-from sklearn_rankinf._results import MetricTestResult
 from sklearn_rankinf._scorers import (
     average_precision_significance_scorer,
     make_significance_scorer,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +15,6 @@ from scipy.special import betainc, logsumexp
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._formatting import as_frame, as_html, state_pvalue
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._ranking import (
     Design,
@@ -30,6 +29,7 @@ from sklearn_rankinf._ranking import (
     read_labels,
     warn_caller,
 )
+from sklearn_rankinf._results import Result, state_pvalue
 from sklearn_rankinf._sampling.labellings import chunk_sizes
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
@@ -55,7 +55,7 @@ _NAMES |= {"wilcoxon": "Wilcoxon signed-rank test", "exact": "Exact randomizatio
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RandomizationTestResult:
+class RandomizationTestResult(Result):
     """Result of :func:`randomization_test`.
 
     Attributes
@@ -96,79 +96,29 @@ class RandomizationTestResult:
     pvalue=0.0625, alternative='two-sided', method='exact', n_samples=8, n_discordant=5)
     """
 
+    metric: str
     statistic_a: float
     statistic_b: float
     difference: float
     pvalue: float
-    log10_pvalue: float
-    metric: str
-    method: str
+    log10_pvalue: float = field(repr=False)
     alternative: str
+    method: str
     n_samples: int
     n_discordant: int
     n_resamples: int | None
 
-    def __repr__(self) -> str:
-        drawn = "" if self.n_resamples is None else f", n_resamples={self.n_resamples}"
-        pvalue = (
-            f"pvalue={self.pvalue:.4g}"
-            if self.pvalue > 0.0
-            else f"log10_pvalue={self.log10_pvalue:.6g}"
-        )
-        return (
-            f"{type(self).__name__}(metric={self.metric!r}, statistic_a={self.statistic_a:.4g}, "
-            f"statistic_b={self.statistic_b:.4g}, difference={self.difference:.4g}, {pvalue}, "
-            f"alternative={self.alternative!r}, method={self.method!r}, "
-            f"n_samples={self.n_samples}, n_discordant={self.n_discordant}{drawn})"
-        )
-
-    def _repr_html_(self) -> str:
-        row = {name: [value] for name, value in self.to_dict().items()}
-        return as_html(row, self.summary())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields by name.
-
-        Returns
-        -------
-        dict of str to object
-            All fields, in their order.
-        """
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    def to_frame(self) -> Any:
-        """Return the fields as a table.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row, with one column per field.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        return as_frame({name: [value] for name, value in self.to_dict().items()}, "metric")
-
-    def summary(self) -> str:
-        """Return one sentence, suitable for a paper.
-
-        Returns
-        -------
-        str
-            The test, the samples, the two values, their difference and the p-value.
-        """
+    def _sentences(self) -> Iterable[str]:
         test = _NAMES.get(self.method, f"Approximate randomization test, {self.n_resamples} swaps")
         n_drawn = self.n_resamples
         is_bound = n_drawn is not None and self.pvalue * (n_drawn + 1) < 1.5
         shown = state_pvalue(self.log10_pvalue, is_bound)
         sided = self.alternative if self.alternative == "two-sided" else "one-sided"
-        return (
+        return [
             f"{test}, {self.n_samples} samples of which {self.n_discordant} differ in output: "
             f"{_NAMES.get(self.metric, self.metric)} {self.statistic_a:.3f} against "
             f"{self.statistic_b:.3f}, difference {self.difference:.3f}, {sided} {shown}."
-        )
+        ]
 
 
 @result_function

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,6 @@ from sklearn_rankinf._estimates import (
     covariance_of_values,
     recommended_interval,
 )
-from sklearn_rankinf._formatting import as_frame, as_html, format_value, state_pvalue
 from sklearn_rankinf._guard import default_errors, result_function
 from sklearn_rankinf._inference import limits
 from sklearn_rankinf._inference.influence import slope_at
@@ -29,6 +28,7 @@ from sklearn_rankinf._interval_results import (
     mean_interval,
     standard_error_of_mean,
 )
+from sklearn_rankinf._metric_test_result import as_log10
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     RocAuc,
@@ -58,7 +58,13 @@ from sklearn_rankinf._ranking import (
     joined,
     warn_caller,
 )
-from sklearn_rankinf._results import as_log10
+from sklearn_rankinf._results import (
+    ConfidenceInterval,
+    Result,
+    format_value,
+    state_interval,
+    state_pvalue,
+)
 from sklearn_rankinf._sampling.swaps import (
     PairedSampler,
     SignFlipSampler,
@@ -70,25 +76,12 @@ from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
+# Level of the interval in sentences and tables.
+_CONFIDENCE_LEVEL = 0.95
 _OF_QUERIES = ("auto", "sign_flip", "t", "wilcoxon", "bootstrap")
 _OF_ERRORS = ("influence", "delong")
 _OF_HITS = ("hypergeometric", "hypergeometric_midp", "mcnemar", "emproc")
-_COLUMNS = (
-    "statistic_a",
-    "statistic_b",
-    "difference",
-    "standard_error",
-    "pvalue",
-    "log10_pvalue",
-    "alternative",
-    "method",
-    "margin",
-    "n_samples",
-    "n_positives",
-    "n_queries",
-    "n_resamples",
-)
-_WAYS = {
+WAYS = {
     "swap": "rank swaps",
     "score_swap": "score swaps",
     "influence": "t test of influence values",
@@ -106,11 +99,49 @@ _WAYS = {
 _CELLS_PER_CHUNK = 4_000_000
 
 
-class ConfidenceInterval(NamedTuple):
-    """Limits of a confidence interval."""
+class DifferenceResult(Result):
+    """Base class of results on a difference, which have an interval at any level."""
 
-    low: float
-    high: float
+    difference: float
+    log10_pvalue: float
+    _interval: Any
+
+    @default_errors
+    def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
+        """Confidence interval of the difference.
+
+        Parameters
+        ----------
+        confidence_level : float, default=0.95
+            Nominal coverage of the interval.
+
+        Returns
+        -------
+        interval : ConfidenceInterval
+            The limits, from the interval of each metric and the correlation of their influence
+            values (MOVER) [1]_. Some methods have a separate interval: the normal interval for
+            ``"delong"``, Ash and Hughes-Oliver's for ``"emproc"``, Student's t or the bootstrap
+            over queries, Student's t over folds, and the corrected t for algorithms.
+
+        References
+        ----------
+        .. [1] Zou, G. Y., & Donner, A. (2008). Construction of confidence limits about effect
+           measures: a general approach. Statistics in Medicine, 27(10), 1693-1702.
+        """
+        confidence_level = check_confidence_level(confidence_level)
+        return ConfidenceInterval(*self._interval(confidence_level))
+
+    def _stated(self, tested: str, way: str) -> str:
+        """Return the difference, its interval and its p-value, for a sentence."""
+        low, high = self.confidence_interval(_CONFIDENCE_LEVEL)
+        limits = "" if math.isnan(low) else f", {state_interval(low, high, _CONFIDENCE_LEVEL)}"
+        pvalue = state_pvalue(self.log10_pvalue, getattr(self, "_is_bound", False))
+        return f"difference {format_value(self.difference)}{limits}; {tested} {pvalue} by {way}"
+
+    def _values(self) -> dict[str, Any]:
+        low, high = self.confidence_interval(_CONFIDENCE_LEVEL)
+        limits = {"confidence_level": _CONFIDENCE_LEVEL, "low": float(low), "high": float(high)}
+        return {**super()._values(), **limits}
 
 
 def _no_interval(confidence_level: float) -> tuple[float, float]:
@@ -118,7 +149,7 @@ def _no_interval(confidence_level: float) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MetricComparisonTestResult:
+class MetricComparisonTestResult(DifferenceResult):
     """Result of :func:`metric_comparison_test`.
 
     Attributes
@@ -173,116 +204,39 @@ class MetricComparisonTestResult:
     statistic_a: float
     statistic_b: float
     difference: float
-    standard_error: float
+    standard_error: float = field(repr=False)
     pvalue: float
-    log10_pvalue: float
+    log10_pvalue: float = field(repr=False)
     alternative: str
     method: str
     margin: float | None
-    n_samples: int
-    n_positives: int
-    n_queries: int | None = None
-    n_resamples: int | None = None
-    queries: list[Any] | None = None
-    query_differences: Floats | None = None
+    n_samples: int = field(repr=False)
+    n_positives: int = field(repr=False)
+    n_queries: int | None = field(default=None, repr=False)
+    n_resamples: int | None = field(default=None, repr=False)
+    queries: list[Any] | None = field(default=None, repr=False)
+    query_differences: Floats | None = field(default=None, repr=False)
     _interval: Callable[[float], tuple[float, float]] = _no_interval
     # Whether the p-value is the smallest possible one for the number of random swaps or flips.
     _is_bound: bool = False
 
-    def __repr__(self) -> str:
-        margin = "" if self.margin is None else f", margin={self.margin:g}"
-        return (
-            f"{type(self).__name__}(metric={self.metric}, statistic_a={self.statistic_a:.4g}, "
-            f"statistic_b={self.statistic_b:.4g}, difference={self.difference:.4g}, "
-            f"pvalue={self.pvalue:.4g}, alternative={self.alternative!r}{margin}, "
-            f"method={self.method!r})"
-        )
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        if self.queries is None or self.query_differences is None:
+            return super()._columns()
+        return {"query": self.queries, "difference": self.query_differences.tolist()}
 
-    def _repr_html_(self) -> str:
-        row = {name: [value] for name, value in self.to_dict().items()}
-        low, high = self.confidence_interval()
-        limits = {} if math.isnan(low) else {"95 % from": [low], "95 % to": [high]}
-        # The limits follow the difference and its standard error.
-        start = {name: row.pop(name) for name in list(row)[:5]}
-        return as_html({**start, **limits, **row}, self.summary())
-
-    @default_errors
-    def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
-        """Confidence interval of the difference.
-
-        Parameters
-        ----------
-        confidence_level : float, default=0.95
-            Nominal coverage of the interval.
-
-        Returns
-        -------
-        low, high : float
-            The limits, from the interval of each metric and the correlation of their influence
-            values (MOVER) [1]_. Some methods have a separate interval: the normal interval for
-            ``"delong"``, Ash and Hughes-Oliver's for ``"emproc"``, and Student's t or the bootstrap
-            over queries.
-
-        References
-        ----------
-        .. [1] Zou, G. Y., & Donner, A. (2008). Construction of confidence limits about effect
-           measures: a general approach. Statistics in Medicine, 27(10), 1693-1702.
-        """
-        confidence_level = check_confidence_level(confidence_level)
-        return ConfidenceInterval(*self._interval(confidence_level))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain numbers.
-
-        Returns
-        -------
-        dict
-            The metric, both values, the difference, the p-value and the other attributes, by name.
-        """
-        values = {name: getattr(self, name) for name in _COLUMNS}
-        kept = {name: value for name, value in values.items() if value is not None}
-        return {"metric": str(self.metric), **kept}
-
-    def to_frame(self) -> Any:
-        """Return the result as a table with one row, or with one row per query.
-
-        Returns
-        -------
-        pandas.DataFrame
-            The columns of `to_dict`, or the names of the queries and their differences.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        if self.queries is not None:
-            return as_frame({"query": self.queries, "difference": self.query_differences}, "query")
-        return as_frame({name: [value] for name, value in self.to_dict().items()}, "metric")
-
-    def summary(self) -> str:
-        """Return one sentence, suitable for a paper.
-
-        Returns
-        -------
-        str
-            Both values, the difference with its interval, and the p-value.
-        """
+    def _sentences(self) -> Iterable[str]:
         title, queries = self.metric.title, ""
         if self.n_queries is not None:
             title = f"Mean {in_sentence(title)}"
             queries = f" over {self.n_queries} queries"
-        low, high = self.confidence_interval()
-        interval = f", 95 % confidence interval {format_value(low)} to {format_value(high)}"
         tested = "two-sided" if self.alternative == "two-sided" else "one-sided"
         if self.margin is not None:
             kind = "equivalence" if self.alternative == "two-sided" else "non-inferiority"
             tested = f"{kind} within {self.margin:g}:"
-        return (
+        yield (
             f"{title} was {format_value(self.statistic_a)} and {format_value(self.statistic_b)}"
-            f"{queries} (difference {format_value(self.difference)}"
-            f"{'' if math.isnan(low) else interval}; {tested} "
-            f"{state_pvalue(self.log10_pvalue, self._is_bound)} by {_WAYS[self.method]})."
+            f"{queries} ({self._stated(tested, WAYS[self.method])})."
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,9 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._comparison import (
-    ConfidenceInterval,
+    WAYS,
     Difference,
+    DifferenceResult,
     log10_of,
     metric_comparison_test,
 )
@@ -29,7 +30,6 @@ from sklearn_rankinf._folds import (
     hold_out_different_samples,
     splitter,
 )
-from sklearn_rankinf._formatting import as_frame, as_html, format_value, state_pvalue
 from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._inference import limits
 from sklearn_rankinf._inference.limits import t_quantile
@@ -39,7 +39,6 @@ from sklearn_rankinf._ranking import (
     Fold,
     PosLabel,
     Sample,
-    check_confidence_level,
     check_integer,
     check_n_jobs,
     check_option,
@@ -47,6 +46,7 @@ from sklearn_rankinf._ranking import (
     estimator_scores,
     folds_of,
 )
+from sklearn_rankinf._results import Result, format_value
 from sklearn_rankinf._sampling.swaps import doubled_midranks
 from sklearn_rankinf._statistics.additive import Metric, Statistic
 from sklearn_rankinf._statistics.increments import Floats, Integers
@@ -59,14 +59,13 @@ _MEAN_METHODS = {"auto": "influence", "influence": "influence"}
 _SIZE_OF_CORRECTED_T = (
     "approximate: conservative with 5 splits in simulations, and not always with 15"
 )
-_WAYS = {"swap": "rank swaps", "influence": "t test of influence values"}
 
 
 # Results.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelComparison:
+class ModelComparison(DifferenceResult):
     """Comparison of the fitted models of two estimators.
 
     Attributes
@@ -90,41 +89,21 @@ class ModelComparison:
     """
 
     difference: float
-    standard_error: float
+    standard_error: float = field(repr=False)
     pvalue: float
-    log10_pvalue: float
+    log10_pvalue: float = field(repr=False)
     method: str
-    df: float | None
-    target: str
-    _interval: Callable[[float], tuple[float, float]]
+    df: float | None = field(repr=False)
+    target: str = field(repr=False)
+    _interval: Callable[[float], Iterable[float]]
     _is_bound: bool = False
 
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(difference={self.difference:.4g}, pvalue={self.pvalue:.4g}, "
-            f"method={self.method!r})"
-        )
-
-    def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
-        """Confidence interval of the difference.
-
-        Parameters
-        ----------
-        confidence_level : float, default=0.95
-            Nominal coverage of the interval.
-
-        Returns
-        -------
-        low, high : float
-            The limits: those of :func:`metric_comparison_test` for pooled rankings, and Student's t
-            limits for the mean over folds.
-        """
-        confidence_level = check_confidence_level(confidence_level)
-        return ConfidenceInterval(*self._interval(confidence_level))
+    def _sentences(self) -> Iterable[str]:
+        yield f"Models: {self._stated('two-sided', WAYS[self.method])}."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AlgorithmComparison:
+class AlgorithmComparison(DifferenceResult):
     """Comparison of two algorithms by the corrected t test of Nadeau and Bengio.
 
     Attributes
@@ -150,40 +129,24 @@ class AlgorithmComparison:
     """
 
     difference: float
-    standard_error: float
+    standard_error: float = field(repr=False)
     t: float
     df: int
     pvalue: float
-    log10_pvalue: float
-    target: str
-    note: str = _SIZE_OF_CORRECTED_T
+    log10_pvalue: float = field(repr=False)
+    target: str = field(repr=False)
+    note: str = field(default=_SIZE_OF_CORRECTED_T, repr=False)
 
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(difference={self.difference:.4g}, pvalue={self.pvalue:.4g}, "
-            f"t={self.t:.4g}, df={self.df})"
-        )
-
-    def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
-        """Confidence interval of the difference, approximate like the test.
-
-        Parameters
-        ----------
-        confidence_level : float, default=0.95
-            Nominal coverage of the interval.
-
-        Returns
-        -------
-        low, high : float
-            Student's t limits with the corrected standard error.
-        """
-        confidence_level = check_confidence_level(confidence_level)
+    def _interval(self, confidence_level: float) -> tuple[float, float]:
         half = self.standard_error * float(t_quantile(self.df, confidence_level))
-        return ConfidenceInterval(self.difference - half, self.difference + half)
+        return self.difference - half, self.difference + half
+
+    def _sentences(self) -> Iterable[str]:
+        yield f"Algorithms: {self._stated('two-sided', f'the corrected t test, {self.note}')}."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CrossValComparisonResult:
+class CrossValComparisonResult(Result):
     """Result of :func:`cross_val_comparison`.
 
     Attributes
@@ -222,7 +185,7 @@ class CrossValComparisonResult:
     >>> X, y = make_classification(300, weights=[0.85], random_state=0)
     >>> result = cross_val_comparison(LogisticRegression(), GaussianNB(), X, y, aggregate="mean")
     >>> result.n_splits, sorted(result.to_dict())[:2]
-    (5, ['aggregate', 'algorithms_df'])
+    (5, ['aggregate', 'algorithms'])
     """
 
     metric: Metric
@@ -231,108 +194,40 @@ class CrossValComparisonResult:
     difference: float
     models: ModelComparison | None
     algorithms: AlgorithmComparison
-    fold_statistics_a: Floats
-    fold_statistics_b: Floats
-    fold_n_samples: Integers
-    fold_n_positives: Integers
+    fold_statistics_a: Floats = field(repr=False)
+    fold_statistics_b: Floats = field(repr=False)
+    fold_n_samples: Integers = field(repr=False)
+    fold_n_positives: Integers = field(repr=False)
     n_splits: int
     aggregate: str | None
-    pooling: str
+    pooling: str = field(repr=False)
 
-    def __repr__(self) -> str:
-        models = "" if self.models is None else f"models.pvalue={self.models.pvalue:.4g}, "
-        return (
-            f"{type(self).__name__}(metric={self.metric}, statistic_a={self.statistic_a:.4g}, "
-            f"statistic_b={self.statistic_b:.4g}, difference={self.difference:.4g}, {models}"
-            f"algorithms.pvalue={self.algorithms.pvalue:.4g}, n_splits={self.n_splits}, "
-            f"aggregate={self.aggregate!r})"
-        )
-
-    def _repr_html_(self) -> str:
-        row = {name: [value] for name, value in self.to_dict().items()}
-        return as_html(row, self.summary())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain numbers.
-
-        Returns
-        -------
-        dict
-            The metric, both values, the difference, and the p-value, standard error and 95 %
-            interval of each comparison, by name.
-        """
-        own = ("statistic_a", "statistic_b", "difference", "n_splits", "aggregate")
-        columns = {"metric": str(self.metric), **{name: getattr(self, name) for name in own}}
-        if self.models is not None:
-            columns |= _plain("models", self.models, "method")
-        return columns | _plain("algorithms", self.algorithms, "t", "df")
-
-    def to_frame(self) -> Any:
-        """Return the folds as a table.
-
-        Returns
-        -------
-        pandas.DataFrame
-            The columns ``fold``, ``n_samples``, ``n_positives``, ``statistic_a``, ``statistic_b``
-            and ``difference``, with one row per fold.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
         columns = {
-            "fold": np.arange(self.n_splits),
             "n_samples": self.fold_n_samples,
             "n_positives": self.fold_n_positives,
             "statistic_a": self.fold_statistics_a,
             "statistic_b": self.fold_statistics_b,
             "difference": self.fold_statistics_a - self.fold_statistics_b,
         }
-        return as_frame(columns, "fold")
+        folds = {"fold": list(range(self.n_splits))}
+        return folds | {name: values.tolist() for name, values in columns.items()}
 
-    def summary(self) -> str:
-        """Return two lines for a paper, on the models and on the algorithms.
-
-        Returns
-        -------
-        str
-            The values, the differences with their intervals, and the p-values.
-        """
-        algorithms, title = self.algorithms, self.metric.title
-        lines = []
+    def _sentences(self) -> Iterable[str]:
+        title = in_sentence(self.metric.title)
         if self.models is not None:
-            models = self.models
             taken = "of pooled held-out samples" if self.aggregate == "pooled" else "over folds"
-            known = not math.isnan(models.standard_error)
-            interval = f", {_interval_in_words(models)}" if known else ""
-            lines = [
-                f"Models: {in_sentence(title)} {taken} was {format_value(self.statistic_a)} and "
-                f"{format_value(self.statistic_b)} (difference {format_value(models.difference)}"
-                f"{interval}; two-sided "
-                f"{state_pvalue(models.log10_pvalue, models._is_bound)} by "
-                f"{_WAYS[models.method]}). This concerns the models "
-                f"fitted in these {self.n_splits} folds."
-            ]
-        lines.append(
-            f"Algorithms: mean difference {format_value(algorithms.difference)} over "
-            f"{self.n_splits} folds ({_interval_in_words(algorithms)}; two-sided "
-            f"{state_pvalue(algorithms.log10_pvalue)} by the corrected t test, {algorithms.note})."
+            yield (
+                f"Models: {title} {taken} was {format_value(self.statistic_a)} and "
+                f"{format_value(self.statistic_b)} "
+                f"({self.models._stated('two-sided', WAYS[self.models.method])}). This concerns "
+                f"the models fitted in these {self.n_splits} folds."
+            )
+        way = f"the corrected t test, {self.algorithms.note}"
+        yield (
+            f"Algorithms: mean {title} over {self.n_splits} folds "
+            f"({self.algorithms._stated('two-sided', way)})."
         )
-        return "\n".join(lines)
-
-
-def _plain(name: str, found: ModelComparison | AlgorithmComparison, *more: str) -> dict[str, Any]:
-    """Return the numbers of one comparison, with its name as a prefix."""
-    low, high = found.confidence_interval()
-    values = {key: getattr(found, key) for key in ("difference", "standard_error", *more)}
-    values |= {"pvalue": found.pvalue, "low": low, "high": high}
-    return {f"{name}_{key}": value for key, value in values.items()}
-
-
-def _interval_in_words(found: ModelComparison | AlgorithmComparison) -> str:
-    low, high = found.confidence_interval()
-    return f"95 % confidence interval {format_value(low)} to {format_value(high)}"
 
 
 # The comparison.

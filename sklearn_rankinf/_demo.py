@@ -17,13 +17,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from sklearn_rankinf._formatting import format_pvalue, format_table
+from sklearn_rankinf._metric_test_result import MetricTestResult
 from sklearn_rankinf._plot import new_figure
 from sklearn_rankinf._ranking import Ranking, estimator_scores
 from sklearn_rankinf._report import write_plots
 from sklearn_rankinf._report_numbers import LEVEL, HitsReport, pvalue_less, report_on_hits
 from sklearn_rankinf._report_text import hits_table, table_as_text, verdict, wrapped
-from sklearn_rankinf._results import MetricTestResult
+from sklearn_rankinf._results import format_pvalue, format_table
 from sklearn_rankinf._scorers import average_precision_significance_scorer
 from sklearn_rankinf._significance import average_precision_test
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,10 @@ from sklearn_rankinf._estimates import (
     choose_method,
     interval_methods,
 )
-from sklearn_rankinf._formatting import as_frame, as_html, format_value, shown
 from sklearn_rankinf._inference.limits import mean_limits, t_quantile
 from sklearn_rankinf._metrics import in_sentence
 from sklearn_rankinf._ranking import Ranking, as_seed_sequence, check_option
+from sklearn_rankinf._results import Result, format_value, state_interval
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
@@ -43,7 +44,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MetricIntervalResult:
+class MetricIntervalResult(Result):
     """Result of :func:`metric_interval`.
 
     With several classes the numbers are arrays of shape (n_classes,).
@@ -89,81 +90,30 @@ class MetricIntervalResult:
     statistic: Any
     low: Any
     high: Any
-    standard_error: Any
+    standard_error: Any = field(repr=False)
     confidence_level: float
     method: str
-    target: str
-    n_samples: int
-    n_positives: Any
+    target: str = field(repr=False)
+    n_samples: int = field(repr=False)
+    n_positives: Any = field(repr=False)
     n_queries: int | None = None
-    classes: list[Any] | None = None
+    classes: list[Any] | None = field(default=None, repr=False)
     _n_without_positives: int = 0
 
-    def __repr__(self) -> str:
-        queries = "" if self.n_queries is None else f", n_queries={self.n_queries}"
-        return (
-            f"{type(self).__name__}(metric={self.metric}, statistic={shown(self.statistic, 4)}, "
-            f"low={shown(self.low, 4)}, high={shown(self.high, 4)}, "
-            f"confidence_level={self.confidence_level:g}, method={self.method!r}{queries})"
-        )
-
-    def _repr_html_(self) -> str:
-        return as_html(self._columns(), self.summary())
-
-    def _columns(self) -> dict[str, Any]:
-        """Return the numbers as columns with one entry per class."""
-        n = np.size(self.statistic)
-        names = {"metric": [str(self.metric)]}
-        if self.classes is not None:
-            names = {"class": list(self.classes)}
-        numbers = {name: np.ravel(getattr(self, name)).tolist() for name in _COLUMNS}
-        common = {"confidence_level": [self.confidence_level] * n, "method": [self.method] * n}
-        n_positives = np.ravel(self.n_positives).tolist()
-        counts = {"n_samples": [self.n_samples] * n, "n_positives": n_positives}
-        return {**names, **numbers, **common, **counts}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the interval as plain numbers, or as lists with several classes.
-
-        Returns
-        -------
-        dict
-            The metric, its value, the limits and the other attributes, by name.
-        """
-        columns = self._columns()
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
         if self.classes is None:
-            columns = {name: values[0] for name, values in columns.items()}
-        return {**columns, "metric": str(self.metric), "target": self.target}
+            return super()._columns()
+        values = {name: of for name, of in self._values().items() if name != "classes"}
+        n = len(self.classes)
+        columns = {name: of if isinstance(of, list) else [of] * n for name, of in values.items()}
+        return {"class": self.classes, **columns}
 
-    def to_frame(self) -> Any:
-        """Return the interval as a table.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row; with several classes one row per class.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        columns = self._columns()
-        return as_frame(columns, next(iter(columns)))
-
-    def summary(self) -> str:
-        """Return one sentence per interval, suitable for a paper.
-
-        Returns
-        -------
-        str
-            The value, the interval, its level and its method.
-        """
+    def _sentences(self) -> Iterable[str]:
         columns = self._columns()
         parts = [
             dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
         ]
-        return "\n".join(self._sentence(part) for part in parts)
+        return [self._sentence(part) for part in parts]
 
     def _sentence(self, part: dict[str, Any]) -> str:
         title = self.metric.title
@@ -173,8 +123,8 @@ class MetricIntervalResult:
         if "class" in part:
             title = f"{title} of {part['class']!r}"
         return (
-            f"{title} was {format_value(part['statistic'])} ({100 * self.confidence_level:g} % "
-            f"confidence interval {format_value(part['low'])} to {format_value(part['high'])}; "
+            f"{title} was {format_value(part['statistic'])} ("
+            f"{state_interval(part['low'], part['high'], self.confidence_level)}; "
             f"{_WAYS[self.method]})."
         )
 

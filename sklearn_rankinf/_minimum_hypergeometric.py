@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._inference.boundary_crossing import HitBounds
+from sklearn_rankinf._metric_test_result import as_log10
 from sklearn_rankinf._metrics import no_positives
 from sklearn_rankinf._ranking import PosLabel, Ranking, Sample, check_integer, warn_caller
-from sklearn_rankinf._results import as_log10
+from sklearn_rankinf._results import Result, format_value, state_pvalue
 from sklearn_rankinf._statistics.hypergeometric import log_tail
 from sklearn_rankinf._statistics.increments import Integers
 from sklearn_rankinf._top_k_curve import ends_up_to, one_class_sentence
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MinimumHypergeometricTestResult:
+class MinimumHypergeometricTestResult(Result):
     """Result of :func:`minimum_hypergeometric_test`.
 
     Attributes
@@ -62,72 +62,29 @@ class MinimumHypergeometricTestResult:
     k: int | None
     hits: int | None
     pvalue: float
-    log10_statistic: float
-    log10_pvalue: float
+    log10_statistic: float = field(repr=False)
+    log10_pvalue: float = field(repr=False)
     n_samples: int
     n_positives: int
     min_hits: int
     max_rank: int
 
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(statistic={self.statistic:.4g}, k={self.k}, hits={self.hits}, "
-            f"pvalue={format_pvalue(self.log10_pvalue)}, n_samples={self.n_samples}, "
-            f"n_positives={self.n_positives}, min_hits={self.min_hits}, max_rank={self.max_rank})"
-        )
-
-    def _repr_html_(self) -> str:
-        row = {name: [value] for name, value in self.to_dict().items()}
-        return as_html(row, self.summary())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields by name.
-
-        Returns
-        -------
-        dict
-            The statistic, the cut-off, the p-value and the other fields.
-        """
-        return asdict(self)
-
-    def to_frame(self) -> Any:
-        """Return the result as a table.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        return as_frame({name: [value] for name, value in self.to_dict().items()}, "k")
-
-    def summary(self) -> str:
-        """Return one sentence, suitable for a paper.
-
-        Returns
-        -------
-        str
-            The cut-off, the hits and the p-value.
-        """
+    def _sentences(self) -> Iterable[str]:
         if self.n_positives in (0, self.n_samples):
-            return one_class_sentence(self.n_samples, self.n_positives)
+            return [one_class_sentence(self.n_samples, self.n_positives)]
         numbers = f"{self.n_positives} positives among {self.n_samples} samples"
-        pvalue = f"p = {format_pvalue(self.log10_pvalue)}"
+        pvalue = state_pvalue(self.log10_pvalue)
         if self.k is None:
-            return (
+            return [
                 f"No cut-off up to {self.max_rank} has {self.min_hits} hits, {pvalue} "
                 f"(minimum hypergeometric test; {numbers})."
-            )
+            ]
         expected = format_value(self.k * self.n_positives / self.n_samples)
-        return (
+        return [
             f"The most significant cut-off was k = {self.k}, with {self.hits} positives among the "
             f"first k samples where {expected} are expected, {pvalue} for a ranking better than "
             f"random labelling (exact minimum hypergeometric test; {numbers})."
-        )
+        ]
 
 
 @result_function
@@ -209,7 +166,7 @@ def minimum_hypergeometric_test(
     >>> hits = [1, 0, 1, 1, 0, 1] + [0] * 12 + [1, 0]
     >>> result = minimum_hypergeometric_test(Ranking.from_counts([1] * 20, hits))
     >>> result
-    MinimumHypergeometricTestResult(statistic=0.01393, k=6, hits=4, pvalue=0.0244, n_samples=20,
+    MinimumHypergeometricTestResult(statistic=0.01393, k=6, hits=4, pvalue=0.02445, n_samples=20,
     n_positives=5, min_hits=1, max_rank=20)
     """
     ranking = Sample.read(y_true, y_score, pos_label=pos_label).rankings[0]

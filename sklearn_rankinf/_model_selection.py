@@ -20,7 +20,6 @@ from sklearn.model_selection import cross_val_score
 from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._comparison import ConfidenceInterval
 from sklearn_rankinf._estimates import Estimate
 from sklearn_rankinf._fold_means import FoldMean
 from sklearn_rankinf._folds import (
@@ -42,14 +41,13 @@ from sklearn_rankinf._folds import (
     warn_of_few_labellings,
     with_groups,
 )
-from sklearn_rankinf._formatting import as_frame, format_pvalue, format_value, state_pvalue
 from sklearn_rankinf._frozen_distributions import (
     NullDistribution,
     monte_carlo_error,
-    plain,
     resamples_of,
 )
 from sklearn_rankinf._guard import default_errors
+from sklearn_rankinf._metric_test_result import as_log10, permutation_interval, pvalue_fields
 from sklearn_rankinf._metrics import AveragePrecision, as_metric, in_sentence
 from sklearn_rankinf._queries import MeanNullDistribution
 from sklearn_rankinf._ranking import (
@@ -69,7 +67,14 @@ from sklearn_rankinf._ranking import (
     warn_caller,
 )
 from sklearn_rankinf._restricted import RESTRICTED, exchange_of
-from sklearn_rankinf._results import as_log10, permutation_interval, pvalue_fields
+from sklearn_rankinf._results import (
+    ConfidenceInterval,
+    Result,
+    format_pvalue,
+    format_value,
+    one_below_another,
+    state_pvalue,
+)
 from sklearn_rankinf._sampling.exchange import AnyExchange
 from sklearn_rankinf._scorers import make_significance_scorer
 from sklearn_rankinf._significance import significance_of
@@ -78,30 +83,6 @@ from sklearn_rankinf._statistics.increments import Floats, Integers
 
 _COMBINATIONS = ("bonferroni", "twice_mean", "cauchy", "convolution", "fisher")
 _CONVOLVED = ("analytic", "permutation", "normal", "pearson3")
-_COLUMNS = (
-    "n_samples",
-    "n_positives",
-    "statistic",
-    "pvalue",
-    "log10_pvalue",
-    "pvalue_low",
-    "pvalue_high",
-    "pvalue_is_bound",
-    "zscore",
-    "adjusted_statistic",
-)
-_FACTS = (
-    "statistic",
-    "pvalue",
-    "log10_pvalue",
-    "pvalue_low",
-    "pvalue_high",
-    "pvalue_is_bound",
-    "combine",
-    "n_splits",
-    "refit_statistic",
-    "refit_pvalue",
-)
 _RULES = {
     "bonferroni": "Bonferroni's rule",
     "twice_mean": "twice the mean of the p-values",
@@ -120,7 +101,7 @@ _ANOTHER_CV = "use another cv, or combine='bonferroni', which is valid for any f
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CrossValSignificanceResult:
+class CrossValSignificanceResult(Result):
     """Result of :func:`cross_val_significance`.
 
     Attributes
@@ -141,6 +122,8 @@ class CrossValSignificanceResult:
         The metric on the held-out samples of each fold.
     fold_pvalues, fold_log10_pvalues : ndarray of shape (n_splits,)
         P-value of each fold and its base-10 logarithm.
+    metric : metric
+        The metric.
     fold_tests : tuple of length n_splits
         The complete result of the test of each fold, with its null distribution.
     combine : {"bonferroni", "twice_mean", "cauchy", "convolution", "fisher"}
@@ -180,31 +163,27 @@ class CrossValSignificanceResult:
 
     statistic: float
     pvalue: float
-    log10_pvalue: float
-    pvalue_low: float
-    pvalue_high: float
+    log10_pvalue: float = field(repr=False)
+    pvalue_low: float = field(repr=False)
+    pvalue_high: float = field(repr=False)
     pvalue_is_bound: bool
-    fold_statistics: Floats
-    fold_pvalues: Floats
-    fold_log10_pvalues: Floats
-    fold_tests: tuple[Any, ...]
+    fold_statistics: Floats = field(repr=False)
+    fold_pvalues: Floats = field(repr=False)
+    fold_log10_pvalues: Floats = field(repr=False)
+    fold_tests: tuple[Any, ...] = field(repr=False)
     combine: str
     n_splits: int
-    null_distribution: NullDistribution | None = None
-    refit_statistic: float | None = None
+    null_distribution: NullDistribution | None = field(default=None, repr=False)
+    refit_statistic: float | None = field(default=None, repr=False)
     refit_pvalue: float | None = None
-    refit_statistics: Floats | None = None
+    refit_statistics: Floats | None = field(default=None, repr=False)
     _interval: _IntervalOfMean | None = None
 
-    def __repr__(self) -> str:
-        pvalue = f"pvalue={self.pvalue:.4g}"
-        if self.pvalue == 0.0:
-            pvalue = f"log10_pvalue={self.log10_pvalue:.6g}"
-        refit = "" if self.refit_pvalue is None else f", refit_pvalue={self.refit_pvalue:.4g}"
-        return (
-            f"{type(self).__name__}(statistic={self.statistic:.4g}, {pvalue}{refit}, "
-            f"n_splits={self.n_splits}, combine={self.combine!r})"
-        )
+    @property
+    def metric(self) -> Metric:
+        """The metric."""
+        metric: Metric = self.fold_tests[0].metric
+        return metric
 
     @property
     def interval_target(self) -> str:
@@ -229,7 +208,7 @@ class CrossValSignificanceResult:
 
         Returns
         -------
-        low, high : float
+        interval : ConfidenceInterval
             The limits.
 
         Raises
@@ -272,56 +251,10 @@ class CrossValSignificanceResult:
             return ConfidenceInterval(math.nan, math.nan)
         return ConfidenceInterval(*self._interval(confidence_level))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the results as plain numbers and lists.
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        return {"fold": list(range(self.n_splits)), **one_below_another(self.fold_tests)}
 
-        Returns
-        -------
-        dict
-            The metric, its mean over the folds, the combined p-value and how it was combined and,
-            with refits, the mean and the p-value by refits. The results of the folds are a dict of
-            lists under ``"folds"``: ``fold``, ``n_samples``, ``n_positives``, ``statistic``,
-            ``pvalue``, ``log10_pvalue``, ``pvalue_low``, ``pvalue_high``, ``pvalue_is_bound``,
-            ``zscore`` and ``adjusted_statistic``, with one entry per fold.
-        """
-        values = {name: getattr(self, name) for name in _FACTS}
-        kept = {name: value for name, value in values.items() if value is not None}
-        return {
-            "metric": str(self.fold_tests[0].metric),
-            **kept,
-            "folds": self._columns_of_folds(),
-        }
-
-    def _columns_of_folds(self) -> dict[str, list[Any]]:
-        columns = {
-            name: [plain(getattr(test, name)) for test in self.fold_tests] for name in _COLUMNS
-        }
-        return {"fold": list(range(self.n_splits)), **columns}
-
-    def to_frame(self) -> Any:
-        """Return the results of the folds as a table.
-
-        Returns
-        -------
-        pandas.DataFrame
-            The results of the folds in :meth:`to_dict`, with one row per fold.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        return as_frame(self._columns_of_folds(), "fold")
-
-    def summary(self) -> str:
-        """Return a sentence suitable for a paper.
-
-        Returns
-        -------
-        str
-            The mean over the folds, its mean under random labelling, the combined p-value with its
-            method, and the p-value by refits if there is one.
-        """
+    def _sentences(self) -> Iterable[str]:
         tests = self.fold_tests
         is_bound = self.pvalue_is_bound
         exact = "upper bound from the exact null distribution" if is_bound else "exact test"
@@ -340,14 +273,14 @@ class CrossValSignificanceResult:
             n_refits = len(self.refit_statistics)
             stated = _state_permuted(self.refit_pvalue, n_refits)
             refits = f", and {stated} by {n_refits} refits to permuted labels"
-        return (
+        return [
             f"Mean {in_sentence(tests[0].metric.title)} over {self.n_splits} folds was "
             f"{format_value(self.statistic)} (chance {format_value(chance)}), "
             f"{state_pvalue(self.log10_pvalue, is_bound)} for better than random "
             f"labelling ({how}, "
             f"one-sided; {sum(test.n_positives for test in tests)} positives among "
             f"{sum(test.n_samples for test in tests)} held-out samples){refits}."
-        )
+        ]
 
 
 def _state_permuted(pvalue: float, n_permutations: int) -> str:
@@ -963,7 +896,7 @@ class FoldMeanNullDistribution(MeanNullDistribution):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SearchPermutationTestResult:
+class SearchPermutationTestResult(Result):
     """Result of :func:`search_permutation_test`.
 
     Attributes
@@ -997,21 +930,15 @@ class SearchPermutationTestResult:
 
     statistic: float
     pvalue: float
-    permuted_statistics: Floats
+    permuted_statistics: Floats = field(repr=False)
     n_permutations: int
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(statistic={self.statistic:.4g}, pvalue={self.pvalue:.4g}, "
-            f"n_permutations={self.n_permutations})"
-        )
 
     @property
     def pvalue_standard_error(self) -> float:
         """Monte Carlo standard error of the p-value."""
         return float(self.pvalue * monte_carlo_error(self.pvalue, self.n_permutations))
 
-    def pvalue_interval(self, confidence_level: float = 0.95) -> tuple[float, float]:
+    def pvalue_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
         """Confidence interval for the p-value that all permutations would give.
 
         Parameters
@@ -1021,7 +948,7 @@ class SearchPermutationTestResult:
 
         Returns
         -------
-        low, high : float
+        interval : ConfidenceInterval
             Limits of the Clopper-Pearson interval.
 
         Raises
@@ -1029,25 +956,16 @@ class SearchPermutationTestResult:
         ValueError
             If `confidence_level` is not between 0 and 1.
         """
-        low, high = permutation_interval(self.pvalue, self.n_permutations, confidence_level)
-        return plain(low), plain(high)
+        return permutation_interval(self.pvalue, self.n_permutations, confidence_level)
 
-    def summary(self) -> str:
-        """Return a sentence suitable for a paper.
-
-        Returns
-        -------
-        str
-            The best score, the mean of the best scores under permuted labels, and the p-value with
-            its method.
-        """
-        return (
+    def _sentences(self) -> Iterable[str]:
+        return [
             f"The best score of the search was {format_value(self.statistic)} (mean under permuted "
             f"labels {format_value(float(np.mean(self.permuted_statistics)))}), "
             f"{_state_permuted(self.pvalue, self.n_permutations)} for better than random labelling "
             f"(permutation test that repeats the whole search with {self.n_permutations} random "
             "labellings, one-sided)."
-        )
+        ]
 
 
 @default_errors

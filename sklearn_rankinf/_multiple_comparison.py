@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from sklearn_rankinf._estimates import (
     covariance_of_values,
     recommended_interval,
 )
-from sklearn_rankinf._formatting import as_frame, as_html, format_value
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._inference.limits import (
     difference_error,
@@ -56,18 +55,11 @@ from sklearn_rankinf._ranking import (
     check_confidence_level,
     check_option,
 )
+from sklearn_rankinf._results import Result, as_frame, format_value
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
 _CORRECTIONS = ("maxt", "holm", "none")
-_FACTS = (
-    "correction",
-    "reference",
-    "confidence_level",
-    "n_samples",
-    "n_positives",
-    "n_queries",
-)
 _COLUMNS = (
     "difference",
     "standard_error",
@@ -79,7 +71,7 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MetricMultipleComparisonTestResult:
+class MetricMultipleComparisonTestResult(Result):
     """Result of :func:`metric_multiple_comparison_test`.
 
     Attributes
@@ -142,39 +134,22 @@ class MetricMultipleComparisonTestResult:
     metric: Metric
     names: list[Any]
     statistic: Floats
-    statistic_standard_error: Floats
-    pairs: Integers
-    difference: Floats
-    standard_error: Floats
-    low: Floats
-    high: Floats
-    pvalue: Floats
-    pvalue_unadjusted: Floats
-    best_pvalue: Floats
+    statistic_standard_error: Floats = field(repr=False)
+    pairs: Integers = field(repr=False)
+    difference: Floats = field(repr=False)
+    standard_error: Floats = field(repr=False)
+    low: Floats = field(repr=False)
+    high: Floats = field(repr=False)
+    pvalue: Floats = field(repr=False)
+    pvalue_unadjusted: Floats = field(repr=False)
+    best_pvalue: Floats = field(repr=False)
     may_be_best: NDArray[np.bool_]
-    confidence_level: float
+    confidence_level: float = field(repr=False)
     correction: str
     reference: Any
-    n_samples: int
-    n_positives: int
+    n_samples: int = field(repr=False)
+    n_positives: int = field(repr=False)
     n_queries: int | None = None
-
-    def __repr__(self) -> str:
-        queries = "" if self.n_queries is None else f", n_queries={self.n_queries}"
-        return (
-            f"{type(self).__name__}(metric={self.metric}, n_rankers={len(self.names)}, "
-            f"n_pairs={len(self.pairs)}, may_be_best={self.best()}, "
-            f"correction={self.correction!r}{queries})"
-        )
-
-    def _repr_html_(self) -> str:
-        rankers = {
-            "ranker": self.names,
-            "statistic": self.statistic.tolist(),
-            "standard_error": self.statistic_standard_error.tolist(),
-            "may be best": ["yes" if kept else "no" for kept in self.may_be_best],
-        }
-        return as_html(rankers, self.summary()) + as_html(self._columns())
 
     def best(self) -> list[Any]:
         """Names of the rankers that may be best.
@@ -186,38 +161,10 @@ class MetricMultipleComparisonTestResult:
         """
         return [name for name, kept in zip(self.names, self.may_be_best, strict=True) if kept]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain numbers and lists.
-
-        Returns
-        -------
-        dict
-            The metric, the adjustment, the counts and the other attributes, by name; the names of
-            the pairs under ``"a"`` and ``"b"``, and one list per field of the pairs.
-        """
-        values = {name: getattr(self, name) for name in _FACTS}
-        kept = {name: value for name, value in values.items() if value is not None}
-        return {"metric": str(self.metric), **kept, **self._columns()}
-
     def _columns(self) -> dict[str, list[Any]]:
         """The pairs as columns."""
         first, second = ([self.names[i] for i in column] for column in self.pairs.T)
         return {"a": first, "b": second} | {name: getattr(self, name).tolist() for name in _COLUMNS}
-
-    def to_frame(self) -> Any:
-        """Return the pairs as a table.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row per pair, with the lists of `to_dict`.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        return as_frame(self._columns(), "a")
 
     def rankers_to_frame(self) -> Any:
         """Return the rankers as a table.
@@ -239,16 +186,9 @@ class MetricMultipleComparisonTestResult:
             "best_pvalue": self.best_pvalue,
             "may_be_best": self.may_be_best,
         }
-        return as_frame(columns, "ranker")
+        return as_frame(columns)
 
-    def summary(self) -> str:
-        """Return sentences suitable for a paper.
-
-        Returns
-        -------
-        str
-            Which rankers may be best, and how many pairs differ.
-        """
+    def _sentences(self) -> Iterable[str]:
         what = in_sentence(self.metric.title)
         if self.n_queries is not None:
             what = f"mean {what} over {self.n_queries} queries"
@@ -261,12 +201,12 @@ class MetricMultipleComparisonTestResult:
             "holm": "Holm's method; the simultaneous limits, by maxT, may include 0",
             "none": "unadjusted; the limits of these pairs, by themselves, exclude 0",
         }[self.correction]
-        return (
+        return [
             f"Of {len(self.names)} rankers {self.names[best]} had the largest {what}, "
             f"{format_value(self.statistic[best])}. At {100 * self.confidence_level:g} % "
             f"confidence the best is among: {kept} (Hsu's multiple comparisons with the best). "
             f"{n_different} of {len(self.pairs)} pairs differed at {level:.3g} ({how})."
-        )
+        ]
 
 
 @result_function

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
 from sklearn_rankinf._critical_values import Region, critical_region, is_significant
-from sklearn_rankinf._formatting import as_frame, as_html, format_value
 from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._inference.odds import (
     Binormal,
@@ -41,6 +41,7 @@ from sklearn_rankinf._ranking import (
     check_positive,
     shown,
 )
+from sklearn_rankinf._results import Result, format_value
 from sklearn_rankinf._sampling.labellings import NullSampler
 from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
 from sklearn_rankinf._statistics.caching import cached_property
@@ -54,44 +55,8 @@ _MOST_PLACEMENTS, _MOST_RANKS = 200_000, 4_000_000
 RANKINGS: dict[str, RankingModel] = {"wallenius": ProportionalOdds(), "binormal": Binormal()}
 
 
-class PlanningResult:
-    """Base class of results that consist of a metric and plain numbers."""
-
-    metric: Metric
-
-    def _repr_html_(self) -> str:
-        row = {name: [value] for name, value in self.to_dict().items()}
-        return as_html(row, self.summary())  # type: ignore[attr-defined]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain numbers.
-
-        Returns
-        -------
-        dict
-            The metric, and all numbers by name.
-        """
-        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
-        return {name: getattr(self, name) for name in names} | {"metric": str(self.metric)}
-
-    def to_frame(self) -> Any:
-        """Return the result as a table of one row.
-
-        Returns
-        -------
-        pandas.DataFrame
-            The columns of `to_dict`.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        return as_frame({name: [value] for name, value in self.to_dict().items()}, "metric")
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class MetricPowerResult(PlanningResult):
+class MetricPowerResult(Result):
     """Result of :func:`metric_power`.
 
     Attributes
@@ -142,45 +107,29 @@ class MetricPowerResult(PlanningResult):
     level: float
     critical_value: float
     mean: float
-    mean_standard_error: float
+    mean_standard_error: float = field(repr=False)
     odds: float
     auc: float
-    alpha: float
+    alpha: float = field(repr=False)
     model: str
     method: str
-    n_samples: int
-    n_positives: int
-    n_simulations: int | None = None
+    n_samples: int = field(repr=False)
+    n_positives: int = field(repr=False)
+    n_simulations: int | None = field(default=None, repr=False)
 
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(metric={self.metric}, power={self.power:.4g}, "
-            f"standard_error={self.standard_error:.2g}, level={self.level:.4g}, "
-            f"critical_value={self.critical_value:.4g}, mean={self.mean:.4g}, "
-            f"odds={self.odds:.4g}, auc={self.auc:.4g}, model={self.model!r}, "
-            f"method={self.method!r})"
-        )
-
-    def summary(self) -> str:
-        """Return one sentence, suitable for a paper.
-
-        Returns
-        -------
-        str
-            The sizes, the effect, the power and the critical value.
-        """
+    def _sentences(self) -> Iterable[str]:
         error = f" ± {self.standard_error:.2g}" if self.standard_error > 0.0 else ""
         start = (
             f"With {self.n_positives} positives among {self.n_samples} samples and odds of "
             f"{self.odds:.3g} (AUC {self.auc:.3g}), {in_sentence(self.metric.title)}"
         )
         if math.isnan(self.critical_value):
-            return f"{start} cannot be significant at the level {self.alpha:g}."
-        return (
+            return [f"{start} cannot be significant at the level {self.alpha:g}."]
+        return [
             f"{start} is significant at the level {self.alpha:g} with a probability of "
             f"{format_value(self.power)}{error} (critical value "
             f"{format_value(self.critical_value)}, expected value {format_value(self.mean)})."
-        )
+        ]
 
 
 @default_errors

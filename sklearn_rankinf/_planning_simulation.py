@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -20,7 +20,6 @@ from sklearn_rankinf._estimates import (
     choose_method,
     influence_of_items,
 )
-from sklearn_rankinf._formatting import format_value
 from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._intervals import metric_interval
 from sklearn_rankinf._metrics import (
@@ -32,7 +31,7 @@ from sklearn_rankinf._metrics import (
     check_scalar_k,
     in_sentence,
 )
-from sklearn_rankinf._planning import PlanningResult, share_error
+from sklearn_rankinf._planning import share_error
 from sklearn_rankinf._ranking import (
     Sample,
     as_seed_sequence,
@@ -45,6 +44,7 @@ from sklearn_rankinf._ranking import (
     check_real,
     check_verbose,
 )
+from sklearn_rankinf._results import Result, format_value
 from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
 from sklearn_rankinf._statistics.increments import Floats
 
@@ -60,7 +60,7 @@ _OF_POPULATION = (AveragePrecision, RocAuc, HitsAtK, Bedroc, RobustInitialEnhanc
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MetricComparisonPowerResult(PlanningResult):
+class MetricComparisonPowerResult(Result):
     """Result of :func:`metric_comparison_power`.
 
     Attributes
@@ -107,49 +107,34 @@ class MetricComparisonPowerResult(PlanningResult):
     metric: Metric
     power: float
     standard_error: float
-    mean_a: float
-    mean_b: float
+    mean_a: float = field(repr=False)
+    mean_b: float = field(repr=False)
     mean_difference: float
-    mean_difference_standard_error: float
-    difference_standard_deviation: float
+    mean_difference_standard_error: float = field(repr=False)
+    difference_standard_deviation: float = field(repr=False)
     auc_a: float
     auc_b: float
     correlation: float
-    alpha: float
-    alternative: str
+    alpha: float = field(repr=False)
+    alternative: str = field(repr=False)
     method: str
-    n_samples: int
-    n_positives: int
-    n_simulations: int
+    n_samples: int = field(repr=False)
+    n_positives: int = field(repr=False)
+    n_simulations: int = field(repr=False)
 
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(metric={self.metric}, power={self.power:.4g}, "
-            f"standard_error={self.standard_error:.2g}, "
-            f"mean_difference={self.mean_difference:.4g}, auc_a={self.auc_a:g}, "
-            f"auc_b={self.auc_b:g}, correlation={self.correlation:g}, method={self.method!r})"
-        )
-
-    def summary(self) -> str:
-        """Return one sentence, suitable for a paper.
-
-        Returns
-        -------
-        str
-            The sizes, the rankers, the power and the mean difference.
-        """
-        return (
+    def _sentences(self) -> Iterable[str]:
+        return [
             f"With {self.n_positives} positives among {self.n_samples} samples, "
             f"{in_sentence(self.metric.title)} of two rankers with AUC {self.auc_a:g} and "
             f"{self.auc_b:g} (correlation {self.correlation:g}) differs significantly at the level "
             f"{self.alpha:g} with a probability of {format_value(self.power)} ± "
             f"{self.standard_error:.2g} (mean difference {format_value(self.mean_difference)}; "
             f"{self.n_simulations} simulations)."
-        )
+        ]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MetricIntervalWidthResult(PlanningResult):
+class MetricIntervalWidthResult(Result):
     """Result of :func:`metric_interval_width`.
 
     Attributes
@@ -195,42 +180,28 @@ class MetricIntervalWidthResult(PlanningResult):
     metric: Metric
     mean_width: float
     standard_error: float
-    width_q10: float
-    width_q50: float
-    width_q90: float
+    width_q10: float = field(repr=False)
+    width_q50: float = field(repr=False)
+    width_q90: float = field(repr=False)
     mean: float
-    mean_standard_error: float
-    first_order_standard_error: float
+    mean_standard_error: float = field(repr=False)
+    first_order_standard_error: float = field(repr=False)
     auc: float
     confidence_level: float
     method: str
-    n_samples: int
-    n_positives: int
-    n_simulations: int
+    n_samples: int = field(repr=False)
+    n_positives: int = field(repr=False)
+    n_simulations: int = field(repr=False)
 
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(metric={self.metric}, mean_width={self.mean_width:.4g}, "
-            f"standard_error={self.standard_error:.2g}, mean={self.mean:.4g}, auc={self.auc:g}, "
-            f"confidence_level={self.confidence_level:g}, method={self.method!r})"
-        )
-
-    def summary(self) -> str:
-        """Return one sentence, suitable for a paper.
-
-        Returns
-        -------
-        str
-            The sizes, the ranker and the widths.
-        """
-        return (
+    def _sentences(self) -> Iterable[str]:
+        return [
             f"With {self.n_positives} positives among {self.n_samples} samples and AUC "
             f"{self.auc:g}, the {100 * self.confidence_level:g} % confidence interval of "
             f"{in_sentence(self.metric.title)} is {format_value(self.mean_width)} ± "
             f"{self.standard_error:.2g} wide on average (80 % of the widths between "
             f"{format_value(self.width_q10)} and {format_value(self.width_q90)}; "
             f"{self.n_simulations} simulations)."
-        )
+        ]
 
 
 # Largest number of samples in a simulated data set: its scores need 16 GB.

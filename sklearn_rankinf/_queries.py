@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._engine.distribution import exact_mean_and_variance
 from sklearn_rankinf._engine.listed import Distribution, ListedDistribution
-from sklearn_rankinf._formatting import as_frame
 from sklearn_rankinf._frozen_distributions import (
     ApproximateDistribution,
     NullDistribution,
@@ -29,6 +28,13 @@ from sklearn_rankinf._interval_results import (
     interval_over_queries,
 )
 from sklearn_rankinf._means.distribution import Part, mean_distribution
+from sklearn_rankinf._metric_test_result import (
+    MetricTestResult,
+    as_log10,
+    drawn_interval,
+    pvalue_fields,
+    significance_fields,
+)
 from sklearn_rankinf._metrics import AveragePrecision, in_sentence, value_of
 from sklearn_rankinf._null_distributions import frozen_null_distribution
 from sklearn_rankinf._permuted_distributions import permutation_distribution
@@ -54,13 +60,6 @@ from sklearn_rankinf._restricted import (
     RESTRICTED,
     DesignWarning,
     few_labellings_warning,
-)
-from sklearn_rankinf._results import (
-    MetricTestResult,
-    as_log10,
-    drawn_interval,
-    pvalue_fields,
-    significance_fields,
 )
 from sklearn_rankinf._sampling.exchange import Exchange
 from sklearn_rankinf._sampling.joint import JointLists, ObservedLists
@@ -413,23 +412,20 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
 
     dependence: str
     queries: list[Any]
-    n_queries_without_positives: int
-    query_n_samples: Integers
-    query_n_positives: Integers
-    query_statistic: Floats
-    query_pvalue: Floats
-    query_log10_pvalue: Floats
-    query_pvalue_relative_error: Floats
-    query_pvalue_low: Floats
-    query_pvalue_high: Floats
-    query_pvalue_is_bound: NDArray[np.bool_]
-    query_pvalue_bh: Floats
-    query_pvalue_by: Floats
-    query_pvalue_holm: Floats
-    query_pvalue_maxt: Floats | None
-
-    def __repr__(self) -> str:
-        return super().__repr__().replace("(", f"(n_queries={len(self.queries)}, ", 1)
+    n_queries_without_positives: int = field(repr=False)
+    query_n_samples: Integers = field(repr=False)
+    query_n_positives: Integers = field(repr=False)
+    query_statistic: Floats = field(repr=False)
+    query_pvalue: Floats = field(repr=False)
+    query_log10_pvalue: Floats = field(repr=False)
+    query_pvalue_relative_error: Floats = field(repr=False)
+    query_pvalue_low: Floats = field(repr=False)
+    query_pvalue_high: Floats = field(repr=False)
+    query_pvalue_is_bound: NDArray[np.bool_] = field(repr=False)
+    query_pvalue_bh: Floats = field(repr=False)
+    query_pvalue_by: Floats = field(repr=False)
+    query_pvalue_holm: Floats = field(repr=False)
+    query_pvalue_maxt: Floats | None = field(repr=False)
 
     @property
     def _title(self) -> str:
@@ -472,46 +468,10 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
             self.n_queries_without_positives,
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the results as plain numbers and lists.
-
-        Returns
-        -------
-        dict
-            The metric, its mean over the queries, the p-value of the mean and the other fields, by
-            name. The results of the queries are a dict of lists under ``"queries"``: ``query``,
-            ``n_samples``, ``n_positives``, ``statistic``, ``pvalue``, ``log10_pvalue``,
-            ``pvalue_relative_error``, ``pvalue_low``, ``pvalue_high``, ``pvalue_is_bound``,
-            ``pvalue_bh``, ``pvalue_by``, ``pvalue_holm`` and, if available, ``pvalue_maxt``, with
-            one entry per query.
-        """
-        return {
-            **super().to_dict(),
-            "dependence": self.dependence,
-            "n_queries": len(self.queries),
-            "n_queries_without_positives": self.n_queries_without_positives,
-            "queries": self._columns_of_queries(),
-        }
-
-    def _columns_of_queries(self) -> dict[str, list[Any]]:
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
         columns = {name: getattr(self, f"query_{name}") for name in _COLUMNS}
         present = {name: own.tolist() for name, own in columns.items() if own is not None}
         return {"query": list(self.queries), **present}
-
-    def to_frame(self) -> Any:
-        """Return the results of the queries as a table.
-
-        Returns
-        -------
-        pandas.DataFrame
-            The results of the queries in :meth:`to_dict`, with one row per query.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        return as_frame(self._columns_of_queries(), "query")
 
 
 @metric_function

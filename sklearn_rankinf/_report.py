@@ -17,10 +17,10 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn_rankinf._comparison import MetricComparisonTestResult, metric_comparison_test
 from sklearn_rankinf._estimates import choose_method
 from sklearn_rankinf._files import file_stem, save_figure
-from sklearn_rankinf._formatting import as_frame
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._interval_results import MetricIntervalResult
 from sklearn_rankinf._intervals import metric_interval
+from sklearn_rankinf._metric_test_result import MetricTestResult
 from sklearn_rankinf._metrics import (
     METRICS,
     RecallAtK,
@@ -66,7 +66,7 @@ from sklearn_rankinf._report_numbers import (
 )
 from sklearn_rankinf._report_text import CLUSTERS_HINT, as_text
 from sklearn_rankinf._restricted import exchange_of, few_labellings_warning
-from sklearn_rankinf._results import MetricTestResult
+from sklearn_rankinf._results import as_frame
 from sklearn_rankinf._significance import significance_of
 from sklearn_rankinf._statistics.additive import Metric, Statistic
 from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
@@ -243,7 +243,7 @@ class RankSignificanceReport:
         """
         rows = [self._row(ranker) for ranker in self.rankers]
         columns = {column: [row[column] for row in rows] for column in rows[0]}
-        return as_frame(columns, "name")
+        return as_frame(columns)
 
     def _row(self, ranker: RankerReport) -> dict[str, Any]:
         """Return the numbers of one ranking as a flat dict."""

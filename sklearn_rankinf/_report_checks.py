@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import gammaln
 
+from sklearn_rankinf._metric_test_result import MetricTestResult
 from sklearn_rankinf._metrics import AveragePrecision
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._report_numbers import RankerReport
-from sklearn_rankinf._results import MetricTestResult
 
 DOCUMENTATION = "https://sklearn-rankinf.readthedocs.io/en/latest/"
 """Address of the documentation."""

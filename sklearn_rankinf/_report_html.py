@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sklearn_rankinf._formatting import shortened, unbroken
 from sklearn_rankinf._plot import (
     ComparisonDisplay,
     IntervalDisplay,
@@ -34,6 +33,7 @@ from sklearn_rankinf._report_text import (
     sentences,
     tables,
 )
+from sklearn_rankinf._results import shortened, unbroken
 
 if TYPE_CHECKING:
     from sklearn_rankinf._report import RankSignificanceReport

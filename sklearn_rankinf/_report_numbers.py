@@ -12,10 +12,10 @@ import numpy as np
 
 from sklearn_rankinf._files import CommandError
 from sklearn_rankinf._interval_results import MetricIntervalResult
+from sklearn_rankinf._metric_test_result import MetricTestResult
 from sklearn_rankinf._metrics import METRICS, needs_k
 from sklearn_rankinf._minimum_hypergeometric import MinimumHypergeometricTestResult
 from sklearn_rankinf._ranking import Ranking, resolve_k
-from sklearn_rankinf._results import MetricTestResult
 from sklearn_rankinf._significance import metric_test, recall_at_k_test
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._top_k import min_hits_at_k

@@ -11,7 +11,13 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from sklearn_rankinf._comparison import MetricComparisonTestResult, log10_of
-from sklearn_rankinf._formatting import (
+from sklearn_rankinf._interval_results import MetricIntervalResult
+from sklearn_rankinf._metric_test_result import MetricTestResult, limits_of_pvalue
+from sklearn_rankinf._metrics import RocAuc, in_sentence
+from sklearn_rankinf._multiple_comparison import MetricMultipleComparisonTestResult
+from sklearn_rankinf._report_checks import ReportCheck, counted
+from sklearn_rankinf._report_numbers import HitsReport, RankerReport
+from sklearn_rankinf._results import (
     format_count,
     format_pvalue,
     format_table,
@@ -19,12 +25,6 @@ from sklearn_rankinf._formatting import (
     shortened,
     state_pvalue,
 )
-from sklearn_rankinf._interval_results import MetricIntervalResult
-from sklearn_rankinf._metrics import RocAuc, in_sentence
-from sklearn_rankinf._multiple_comparison import MetricMultipleComparisonTestResult
-from sklearn_rankinf._report_checks import ReportCheck, counted
-from sklearn_rankinf._report_numbers import HitsReport, RankerReport
-from sklearn_rankinf._results import MetricTestResult, limits_of_pvalue
 from sklearn_rankinf._statistics.additive import Metric
 
 if TYPE_CHECKING:

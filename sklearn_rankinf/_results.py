@@ -1,583 +1,343 @@
-"""Results of tests of a ranking against random labelling."""
+"""The base of results, and numbers as text."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, fields, replace
-from typing import Any, TypeVar
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from html import escape
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import betaincinv
 
-from sklearn_rankinf._formatting import (
-    as_frame,
-    as_html,
-    format_pvalue,
-    format_value,
-    shown,
-    state_pvalue,
-)
-from sklearn_rankinf._frozen_distributions import (
-    NullDistribution,
-    is_upper_bound,
-    plain,
-    pvalue_limits,
-    pvalue_log_and_error,
-    resamples_of,
-    stopped_distribution,
-    value_of_perfect_ranking,
-)
-from sklearn_rankinf._guard import default_errors
-from sklearn_rankinf._interval_results import MetricIntervalResult, interval_of_ranking, joined
-from sklearn_rankinf._ranking import check_confidence_level
-from sklearn_rankinf._statistics.additive import Metric
+from sklearn_rankinf._statistics.caching import cached_property
 
-R = TypeVar("R", bound="MetricTestResult")
-
-# Level of the interval for a p-value by permutation.
-_CONFIDENCE_LEVEL = 0.95
-# With a p-value this large for "better than chance" a ranking is worse than chance.
-_SURELY_WORSE = 0.999
-# Fields that several tests in one result have in common.
-_COMMON = ("n_samples", "alternative", "method", "metric")
-_COLUMNS = (
-    "statistic",
-    "chance",
-    "adjusted_statistic",
-    "zscore",
-    "pvalue",
-    "log10_pvalue",
-    "pvalue_relative_error",
-    "pvalue_low",
-    "pvalue_high",
-    "pvalue_is_bound",
-    "n_samples",
-    "n_positives",
-    "alternative",
-    "method",
-)
-_SIDES = {
-    "greater": "better than random labelling",
-    "less": "worse than random labelling",
-    "two-sided": "different from random labelling",
-}
-_WAYS = {
-    "analytic": "exact test",
-    "normal": "normal approximation",
-    "pearson3": "Pearson III approximation",
-    "binomial": "binomial approximation",
-    "zhang_su": "Zhang and Su's approximation",
-}
+# Numbers of values of an array, of lines and of rows that a short description shows.
+_N_SHOWN, _ROWS_SHOWN = 5, 20
+# Fields that compute, and are no data.
+_OBJECTS = ("null_distribution", "ranking")
+# Words of titles that differ from those of the names of fields.
+_WORDS = {"pvalue": "p-value", "zscore": "z-score", "auc": "AUC", "n": "number of"}
+# Equations such as "p = 0.01", and numbers with an exponent.
+_UNBROKEN = re.compile(r"\b[pzk] [=≤] -?\d+(\.\d+)?(e-?\d+)?\b|\b\d+(\.\d+)?e-\d+\b")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MetricTestResult:
-    """Result of :func:`metric_test` and of the tests of single metrics.
+class Result:
+    """Base class of results.
 
-    For several classes or several cut-offs, the fields that hold a number are arrays of shape
-    (n_classes,) or of the shape of `k`, and the null distributions of the classes are a tuple.
-
-    Attributes
-    ----------
-    metric : metric
-        The metric; a cut-off is given as a number of samples.
-    statistic : float or ndarray
-        Value of the metric.
-    pvalue : float or ndarray
-        Probability under random labelling of a statistic at least as extreme as the observed one.
-    log10_pvalue : float or ndarray
-        Base-10 logarithm of the p-value, finite where `pvalue` underflows to 0.
-    pvalue_relative_error : float or ndarray
-        Conservative estimate of the relative error of `pvalue`: the numerical error for an exact
-        test, infinity if `pvalue` is a guaranteed upper bound of the exact p-value, the Monte Carlo
-        standard error for ``method="permutation"``, and infinity (unknown) for the approximations.
-    pvalue_low, pvalue_high : float or ndarray
-        Interval for the p-value, as returned by `pvalue_interval` with its default level.
-    pvalue_is_bound : bool or ndarray of bool
-        Whether `pvalue` is an upper bound: a guaranteed bound of the exact p-value where no error
-        below 10 % can be stated, or the smallest possible p-value of the random labellings, none of
-        which was as extreme as the observed one.
-    zscore : float or ndarray
-        (statistic - E) / sd with the exact mean E and standard deviation sd under random
-        labelling; nan if the statistic cannot vary. With weights or averages E and sd are those
-        of the resamples.
-    adjusted_statistic : float or ndarray
-        (statistic - E) / (best - E), where best is the value of a perfect ranking without ties: 0
-        for chance, 1 for a perfect ranking; nan if all samples have the same label.
-    null_distribution : NullDistribution or tuple of NullDistribution
-        The null distribution of the statistic under random labelling, given the ties.
-    n_samples : int
-        Number of samples.
-    n_positives : int or ndarray of shape (n_classes,)
-        Number of positives; for several classes the number of samples of each class.
-    alternative : {"greater", "less", "two-sided"}
-        The alternative hypothesis.
-    method : str
-        The method in use.
-    n_resamples : int, ndarray or None
-        Number of random labellings that were drawn; 0 if the statistic has a single possible value
-        or all labellings were enumerated; None if `method` is not ``"permutation"``.
-    n_exceedances : int, ndarray or None
-        Number of random labellings at least as extreme as the observed labelling; for a two-sided
-        test, the smaller of the numbers on the two sides. None if `method` is not
-        ``"permutation"``.
-    hits : float, ndarray or None
-        Number of positives among the first `k`, a fraction if equal scores straddle k; None for
-        metrics that do not count hits.
-    classes : list or None
-        Names of the classes; None for binary labels and averages.
-    ranking : Ranking, tuple of Ranking or None
-        The ranking, or the ranking of each class; None for averages, and if weights, strata,
-        clusters or a series were given.
-    chance : float or ndarray
-        Exact mean of the null distribution; with weights or averages the mean of the resamples.
-    k : int, ndarray or None
-        The cut-off of the metric.
-    pvalue_standard_error : float, ndarray or None
-        Monte Carlo standard error of `pvalue`; None if `method` is not ``"permutation"``.
-
-    See Also
-    --------
-    metric_test : The test of any metric, which returns this result.
-
-    Examples
-    --------
-    >>> from sklearn_rankinf import Ranking, average_precision_test
-    >>> ranking = Ranking.from_counts([1] * 8, [1, 1, 0, 1, 0, 0, 0, 0])
-    >>> result = average_precision_test(ranking)
-    >>> round(result.statistic, 4), round(result.adjusted_statistic, 4)
-    (0.9167, 0.8233)
-    >>> print(result.summary())
-    Average precision was 0.917 (chance 0.528, z = 2.19), p = 0.0357 for better than random
-    labelling (exact test, one-sided; 3 positives among 8 samples).
+    A result is a frozen dataclass that declares its fields and the sentences of its summary.
+    Everything else follows from the fields: a field is written with four digits under its name in
+    words, and fields with ``repr=False`` are left out of the short description. Public properties
+    are computed fields. Fields whose names start with an underscore are not shown.
     """
 
-    metric: Metric
-    # One test has numbers; several tests in one result have arrays.
-    statistic: Any
-    pvalue: Any
-    log10_pvalue: Any
-    pvalue_relative_error: Any
-    pvalue_low: Any
-    pvalue_high: Any
-    pvalue_is_bound: Any
-    zscore: Any
-    adjusted_statistic: Any
-    null_distribution: Any
-    n_samples: int
-    n_positives: Any
-    alternative: str
-    method: str
-    n_resamples: Any
-    n_exceedances: Any
-    _: KW_ONLY
-    hits: Any = None
-    classes: list[Any] | None = None
-    ranking: Any = None
+    def _sentences(self) -> Iterable[str]:
+        """Return the sentences of the summary, one for each line."""
+        raise NotImplementedError
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        """Return the columns of the table: one row with all single values."""
+        values = self._values().items()
+        return {name: [value] for name, value in values if not isinstance(value, list | dict)}
+
+    def _values(self) -> dict[str, Any]:
+        """Return all fields and properties by name, as plain numbers, words and lists."""
+        names = [field.name for field in fields(self)]
+        for kind in reversed(type(self).__mro__):
+            members = vars(kind).items()
+            names += [name for name, of in members if isinstance(of, property | cached_property)]
+        shown = [name for name in dict.fromkeys(names) if not name.startswith("_")]
+        return {name: plain_value(getattr(self, name)) for name in shown if name not in _OBJECTS}
 
     def __repr__(self) -> str:
-        pvalue = (
-            f"pvalue={shown(self.pvalue, 4)}"
-            if np.all(self.pvalue > 0.0)
-            else f"log10_pvalue={shown(self.log10_pvalue, 6)}"
-        )
-        if self.method == "analytic" and np.any(self.pvalue_is_bound):
-            pvalue += ", pvalue_is_bound=True"
-        return (
-            f"{type(self).__name__}({self._named}, statistic={shown(self.statistic, 4)}, "
-            f"chance={shown(self.chance, 4)}, zscore={shown(self.zscore, 4)}, {pvalue}, "
-            f"n_samples={self.n_samples}, n_positives={shown(self.n_positives, 12)}, "
-            f"alternative={self.alternative!r}, method={self.method!r}){self._hint}"
-        )
+        shown = [field.name for field in fields(self) if field.repr and field.name[0] != "_"]
+        values = ((name, getattr(self, name)) for name in shown)
+        given = ((name, of) for name, of in values if of is not None and of is not False)
+        parts = [f"{name}={self._text(name, of)}" for name, of in given]
+        return f"{type(self).__name__}({', '.join(parts)})"
 
-    @property
-    def _named(self) -> str:
-        """Name of the metric and the classes, for a short description."""
-        classes = "" if self.classes is None else f", classes={shown(self.classes)}"
-        return f"metric={self.metric}{classes}"
-
-    @property
-    def _title(self) -> str:
-        """Name of the metric, for a sentence."""
-        return self.metric.title
-
-    @property
-    def _hint(self) -> str:
-        """A line about a ranking that is significantly worse than chance."""
-        is_worse = (np.asarray(self.pvalue) >= _SURELY_WORSE) & (np.asarray(self.zscore) < 0.0)
-        if self.alternative != "greater" or not np.any(is_worse):
-            return ""
-        return "\nworse than chance: is the direction of the score reversed?"
+    def _text(self, name: str, value: Any) -> str:
+        """Return a field as text; a p-value that is too small for a float from its logarithm."""
+        log10_value = getattr(self, f"log10_{name}", None)
+        is_tiny = log10_value is not None and np.ndim(value) == 0 and value == 0.0
+        return format_pvalue(log10_value) if is_tiny and log10_value is not None else text_of(value)
 
     def _repr_html_(self) -> str:
-        return as_html(self._columns(), self.summary())
+        return _as_html(self._columns(), self.summary())
 
-    @property
-    def chance(self) -> Any:
-        """Mean of the null distribution."""
-        distributions = self.null_distribution
-        if isinstance(distributions, tuple):
-            return np.reshape([null.mean() for null in distributions], np.shape(self.statistic))
-        return distributions.mean()
-
-    @property
-    def k(self) -> Any:
-        """The cut-off of the metric."""
-        return getattr(self.metric, "k", None)
-
-    @property
-    def pvalue_standard_error(self) -> Any:
-        """Monte Carlo standard error of a p-value by permutation; None for other methods."""
-        if self.n_resamples is None:
-            return None
-        drawn = np.asarray(self.n_resamples) > 0
-        return plain(np.where(drawn, self.pvalue * self.pvalue_relative_error, 0.0))
-
-    @default_errors
-    def pvalue_interval(self, confidence_level: float = _CONFIDENCE_LEVEL) -> tuple[Any, Any]:
-        """Interval for the p-value that accounts for the error of its computation.
-
-        Parameters
-        ----------
-        confidence_level : float, default=0.95
-            Confidence level of the interval for a p-value by permutation.
+    def summary(self) -> str:
+        """Return sentences that are suitable for a paper.
 
         Returns
         -------
-        low, high : float or ndarray
-            For ``method="permutation"`` Clopper and Pearson's interval for the p-value that all
-            labellings would give; for an exact test the p-value minus and plus its numerical error
-            or, if the p-value is only bounded, its guaranteed bounds; for an approximation, whose
-            error is unknown, 0 and 1.
+        str
+            The sentences, in one or several lines.
         """
-        confidence_level = check_confidence_level(confidence_level)
-        return drawn_interval(
-            (self.pvalue_low, self.pvalue_high),
-            self.n_exceedances,
-            self.n_resamples,
-            self._stopped,
-            self.alternative,
-            confidence_level,
-        )
-
-    @default_errors
-    def confidence_interval(
-        self, confidence_level: float = 0.95, method: str = "auto", random_state: Any = 0
-    ) -> MetricIntervalResult:
-        """Confidence interval of the metric, as returned by :func:`metric_interval`.
-
-        Parameters
-        ----------
-        confidence_level : float, default=0.95
-            Nominal coverage of the interval.
-        method : str, default="auto"
-            Method of the interval; see :func:`metric_interval`.
-        random_state : int, RandomState, Generator or None, default=0
-            Source of random numbers for intervals that are simulated.
-
-        Returns
-        -------
-        result : MetricIntervalResult
-            The limits, the standard error and the target of the interval.
-
-        Raises
-        ------
-        ValueError
-            If an average, weights, strata, clusters or a series were tested, if there are no
-            positives or no negatives, or if the metric does not have the `method`.
-        """
-        confidence_level = check_confidence_level(confidence_level)
-        if self.ranking is None:
-            raise ValueError(
-                "confidence_interval needs a single ranking of independently drawn samples, and "
-                "this test had an average, weights, strata, clusters or a series; call "
-                "metric_interval, which accepts clusters (averages and weights have no interval)."
-            )
-        if np.ndim(self.k):
-            raise ValueError(
-                f"confidence_interval needs a single k, and this test had several: "
-                f"{shown(self.k)}; call metric_interval for each k."
-            )
-        if self.classes is None:
-            return interval_of_ranking(
-                self.metric, self.ranking, confidence_level, method, random_state
-            )
-        intervals = [
-            interval_of_ranking(self.metric, ranking, confidence_level, method, random_state)
-            for ranking in self.ranking
-        ]
-        return joined(intervals, self.classes)
-
-    @property
-    def _stopped(self) -> Any:
-        """Whether sampling stopped before all random labellings were drawn."""
-        distributions = self.null_distribution
-        if not isinstance(distributions, tuple):
-            return distributions._has_stopped
-        return np.reshape([null._has_stopped for null in distributions], np.shape(self.n_resamples))
-
-    def _columns(self) -> dict[str, Any]:
-        """The results as columns with one entry per test; the first column names the test."""
-        n_tests = np.size(self.statistic)
-        if self.classes is not None:
-            names = {"class": list(self.classes)}
-        elif np.ndim(self.statistic):
-            names = {"k": np.ravel(self.k).tolist()}
-        else:
-            names = {"metric": [str(self.metric)]}
-        columns = _COLUMNS if self.hits is None else ("hits", *_COLUMNS)
-        return {**names, **{name: self._column(name, n_tests) for name in columns}}
-
-    def _column(self, name: str, n_tests: int) -> list[Any]:
-        """One entry of a field for each test; for an average the positives of all its classes."""
-        values = getattr(self, name)
-        if name == "n_positives" and self._is_average:
-            return [np.asarray(values).tolist()] * n_tests
-        return np.broadcast_to(np.ravel(values), n_tests).tolist()  # type: ignore[no-any-return]
-
-    @property
-    def _is_average(self) -> bool:
-        """Whether the result belongs to an average over classes."""
-        return self.classes is None and np.ndim(self.n_positives) == 1
+        return "\n".join(self._sentences())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the results as plain numbers, or as lists for several tests.
+        """Return all fields in a form that can be written as JSON.
 
         Returns
         -------
         dict
-            The metric, its value, its mean under random labelling, its z-score, its p-value and the
-            other fields, by name. For several classes or cut-offs the values are lists with one
-            entry per class or cut-off, which are listed under ``"class"`` or ``"k"``.
+            Numbers, words and lists by the names of the attributes, without null distributions and
+            rankings. Numbers that are not finite, which JSON lacks, are None.
         """
-        columns = self._columns()
-        if np.ndim(self.statistic):
-            return {"metric": str(self.metric), **columns}
-        return {name: value[0] for name, value in columns.items()}
+        plain: dict[str, Any] = without_nan(self._values())
+        return plain
 
     def to_frame(self) -> Any:
-        """Return the results as a table.
+        """Return the result as a table.
 
         Returns
         -------
         pandas.DataFrame
-            One row per test: its class, its cut-off or the metric, and the other columns of
-            `to_dict`.
+            One row, or one row for each of the things that are tested or compared.
 
         Raises
         ------
         ImportError
             If pandas is not installed.
         """
-        columns = self._columns()
-        return as_frame(columns, next(iter(columns)))
-
-    def summary(self) -> str:
-        """Return one sentence for each test, suitable for a paper.
-
-        Returns
-        -------
-        str
-            The value, its mean under random labelling, the p-value with its method, and the numbers
-            of positives and samples.
-        """
-        columns = self._columns()
-        columns["n_resamples"] = self._column("n_resamples", np.size(self.statistic))
-        tests = [
-            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
-        ]
-        return "\n".join(self._sentence(test) for test in tests)
-
-    def _sentence(self, test: dict[str, Any]) -> str:
-        title = self._title
-        if "class" in test:
-            title = f"{title} of {test['class']!r}"
-        elif "k" in test:
-            title = replace(self.metric, k=test["k"]).title  # type: ignore[type-var]
-        positives = test["n_positives"]
-        if self._is_average:
-            title = f"{title} averaged over {len(positives)} classes"
-            positives = f"{', '.join(map(str, positives[:-1]))} and {positives[-1]}"
-        way = _WAYS.get(test["method"], "")
-        if test["method"] == "permutation":
-            drawn = test["n_resamples"]
-            null = self.null_distribution
-            first = null[0] if isinstance(null, tuple) else null
-            labellings = getattr(first, "labellings", "labellings")
-            way = f"permutation test with {f'{drawn} random' if drawn else 'all'} {labellings}"
-        is_guaranteed = test["pvalue_is_bound"] and test["method"] == "analytic"
-        pvalue = state_pvalue(test["log10_pvalue"], test["pvalue_is_bound"], is_guaranteed)
-        if is_guaranteed:
-            pvalue += ","
-            way = "upper bound from the exact null distribution"
-            if test["pvalue_low"] > 0.0:
-                way = f"{way}, lower bound {format_pvalue(math.log10(test['pvalue_low']))}"
-        sides = "two-sided" if self.alternative == "two-sided" else "one-sided"
-        return (
-            f"{title} was {format_value(test['statistic'])} (chance "
-            f"{format_value(test['chance'])}, z = {test['zscore']:.2f}), {pvalue} for "
-            f"{_SIDES[self.alternative]} ({way}, {sides}; {positives} positives among "
-            f"{test['n_samples']} samples)."
-        )
+        return as_frame(self._columns())
 
 
-def limits_of_pvalue(
-    null: NullDistribution, x: Any, alternative: str, pvalue: Any, relative_error: Any
-) -> tuple[Any, Any, Any]:
-    """Interval for a p-value, with a level of 95 % for permutation, and whether it is a bound."""
-    near = pvalue_limits(null, x, alternative, pvalue, relative_error)
-    n_resamples, n_extreme = resamples_of(null, x, alternative)
-    low, high = drawn_interval(near, n_extreme, n_resamples, null._has_stopped, alternative)
-    if n_resamples is None:
-        is_bound = is_upper_bound(null, relative_error)
-    else:
-        is_bound = (np.asarray(n_resamples) > 0) & (np.asarray(n_extreme) == 0)
-    is_bound = np.broadcast_to(is_bound, np.shape(pvalue))
-    return low, high, is_bound if is_bound.ndim else bool(is_bound)
+class ConfidenceInterval(NamedTuple):
+    """Limits of an interval, which is asked for with a `confidence_level`.
 
-
-def drawn_interval(
-    otherwise: tuple[Any, Any],
-    n_exceedances: Any,
-    n_resamples: Any,
-    stopped: Any,
-    alternative: str,
-    confidence_level: float = _CONFIDENCE_LEVEL,
-) -> tuple[Any, Any]:
-    """Clopper and Pearson's interval where labellings were drawn, otherwise the given one."""
-    if n_resamples is None:
-        return otherwise
-    low, high = binomial_interval(n_exceedances, n_resamples, stopped, confidence_level)
-    if alternative == "two-sided":
-        low, high = np.minimum(2.0 * low, 1.0), np.minimum(2.0 * high, 1.0)
-    drawn = np.asarray(n_resamples) > 0
-    return plain(np.where(drawn, low, otherwise[0])), plain(np.where(drawn, high, otherwise[1]))
-
-
-def permutation_interval(
-    pvalue: Any, n_permutations: int, confidence_level: float
-) -> tuple[Any, Any]:
-    """Clopper and Pearson's interval for p-values (b + 1) / (B + 1) of B random labellings."""
-    confidence_level = check_confidence_level(confidence_level)
-    counts = np.rint(np.asarray(pvalue) * (n_permutations + 1.0)) - 1.0
-    return binomial_interval(counts, n_permutations, False, confidence_level)
-
-
-def binomial_interval(
-    n_exceedances: Any, n_resamples: Any, stopped: Any, confidence_level: float
-) -> tuple[Any, Any]:
-    """Clopper and Pearson's interval of a proportion, also if sampling stopped at an exceedance."""
-    b, outside = np.asarray(n_exceedances), 0.5 * (1.0 - confidence_level)
-    others = np.asarray(n_resamples) - b
-    with_last = np.where(stopped, b, b + 1)
-    low = betaincinv(np.maximum(b, 1), others + 1.0, outside)
-    high = betaincinv(with_last, np.maximum(others, 1), 1.0 - outside)
-    return np.where(b > 0, low, 0.0), np.where(others > 0, high, 1.0)
-
-
-def significance_fields(
-    statistic: Any,
-    null: NullDistribution,
-    alternative: str,
-    computed: Mapping[str, Any] | None = None,
-    n_exceedances: int | None = None,
-) -> dict[str, Any]:
-    """Fields shared by the results of all tests; arrays if the statistic is an array.
-
-    `computed` contains the fields of the p-value if they are already known. With `n_exceedances`,
-    sampling of labellings stops at that number of exceedances.
+    Attributes
+    ----------
+    low, high : float or ndarray
+        The limits; nan if there is no interval.
     """
-    known = None
-    if n_exceedances is not None:
-        null, known = _stopped_distribution(null, statistic, alternative, n_exceedances)
-    if computed is None:
-        computed = pvalue_fields(null, statistic, alternative, known)
-    n_resamples, n_extreme = resamples_of(null, statistic, alternative)
-    return {
-        "statistic": statistic,
-        **computed,
-        "zscore": standardized(statistic, null),
-        "adjusted_statistic": adjusted(statistic, null),
-        "null_distribution": null,
-        "n_samples": null.n_samples,
-        "n_positives": null.n_positives,
-        "alternative": alternative,
-        "method": null.method,
-        "n_resamples": n_resamples,
-        "n_exceedances": n_extreme,
-    }
+
+    low: Any
+    high: Any
 
 
-def pvalue_fields(
-    null: NullDistribution,
-    statistic: Any,
-    alternative: str,
-    known: tuple[Any, Any, Any] | None = None,
-) -> dict[str, Any]:
-    """Fields on the p-value; `known` are the p-value, its logarithm and its relative error."""
-    pvalue, log_pvalue, error = known or pvalue_log_and_error(null, statistic, alternative)
-    low, high, is_bound = limits_of_pvalue(null, statistic, alternative, pvalue, error)
-    return {
-        "pvalue": pvalue,
-        "log10_pvalue": as_log10(log_pvalue),
-        "pvalue_relative_error": error,
-        "pvalue_low": low,
-        "pvalue_high": high,
-        "pvalue_is_bound": is_bound,
-    }
+def plain_value(value: Any) -> Any:
+    """Return a value as numbers, words, lists and dicts of Python; other objects as text."""
+    if isinstance(value, Result):
+        return value._values()
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): plain_value(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_value(part) for part in value]
+    return value if value is None or isinstance(value, int | float | str) else str(value)
 
 
-def _stopped_distribution(
-    null: NullDistribution, statistic: Any, alternative: str, n_exceedances: int
-) -> tuple[NullDistribution, tuple[Any, Any, Any] | None]:
-    if null.method != "permutation":
-        raise ValueError(
-            f"n_exceedances={n_exceedances} limits the number of random labellings, and "
-            f"method={null.method!r} draws none; use method='permutation', or omit n_exceedances."
-        )
-    return stopped_distribution(null, statistic, alternative, n_exceedances)
+def without_nan(value: Any) -> Any:
+    """Replace numbers that JSON lacks, which are not finite, by None."""
+    if isinstance(value, dict):
+        return {key: without_nan(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [without_nan(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def results_as_one(results: list[R], shape: tuple[int, ...], **common: Any) -> R:
-    """Combine results into one with an array in each field, except for the fields in common."""
-    columns: dict[str, Any] = {}
-    for field in fields(results[0]):
-        values = [getattr(result, field.name) for result in results]
-        if field.name in common:
-            columns[field.name] = common[field.name]
-        elif field.name in _COMMON or values[0] is None:
-            columns[field.name] = values[0]
-        elif field.name in ("null_distribution", "ranking"):
-            columns[field.name] = tuple(values)
-        else:
-            columns[field.name] = np.reshape(values, shape)
-    return type(results[0])(**columns)
+def one_below_another(results: Iterable[Result]) -> dict[str, list[Any]]:
+    """Return the columns of several results of one class as columns with one row for each."""
+    rows = [result._columns() for result in results]
+    return {name: [value for row in rows for value in row[name]] for name in rows[0]}
 
 
-def as_log10(log_pvalue: Any) -> Any:
-    """Base-10 logarithm from the natural one; never -0.0 and never above 0."""
-    return plain(np.minimum(0.0, np.asarray(log_pvalue) / math.log(10.0)) + 0.0)
+def format_pvalue(log10_pvalue: float) -> str:
+    """Format a p-value from its logarithm, so that tiny p-values are not shown as zero.
 
+    Parameters
+    ----------
+    log10_pvalue : float
+        Logarithm to base 10 of the p-value.
 
-def standardized(statistic: Any, null: NullDistribution) -> Any:
-    """Distance from chance in standard deviations; nan when the statistic cannot vary."""
-    deviation = np.asarray(null.std())
-    varies = deviation > 0.0
-    score = (statistic - null.mean()) / np.where(varies, deviation, 1.0)
-    return plain(np.where(varies, score, math.nan))
+    Returns
+    -------
+    str
+        Four decimals for values of at least 0.001, otherwise mantissa and exponent.
 
-
-def adjusted(statistic: Any, null: NullDistribution) -> Any:
-    """Rescale a statistic so that chance is 0 and a perfect ranking is 1.
-
-    The result is nan if all rankings are equally good, for example with a single class.
+    Examples
+    --------
+    >>> from sklearn_rankinf._results import format_pvalue
+    >>> format_pvalue(-0.5), format_pvalue(-400.25)
+    ('0.3162', '5.6e-401')
     """
-    mean, best = np.asarray(null.mean()), value_of_perfect_ranking(null)
-    if np.all((null.n_positives == 0) | (null.n_positives == null.n_samples)):
-        return plain(np.full(mean.shape, math.nan))
-    # A constant statistic equals its mean; rounding must not change the difference of 0.
-    excess = np.where(np.asarray(null.std()) > 0.0, statistic - mean, 0.0)
-    room = best - mean
-    can_differ = room > 1e-14 * np.abs(best)
-    return plain(np.where(can_differ, excess / np.where(can_differ, room, 1.0), math.nan))
+    if log10_pvalue == -math.inf:
+        return "0"  # only for approximations: no exact p-value of a ranking is 0
+    if log10_pvalue >= -3.0:
+        return f"{10.0**log10_pvalue:.4f}"
+    exponent = math.floor(log10_pvalue)
+    mantissa = round(10.0 ** (log10_pvalue - exponent), 1)
+    if mantissa >= 10.0:
+        mantissa, exponent = 1.0, exponent + 1
+    return f"{mantissa:.1f}e{exponent:03d}"
+
+
+def state_pvalue(log10_pvalue: float, is_bound: bool = False, is_guaranteed: bool = False) -> str:
+    """State a p-value in a sentence, such as "p = 0.0123".
+
+    Parameters
+    ----------
+    log10_pvalue : float
+        Logarithm to base 10 of the p-value.
+    is_bound : bool, default=False
+        Whether the p-value is an upper bound: the smallest possible one for its number of random
+        permutations, so that the p-value based on all permutations may be smaller, or a guaranteed
+        bound.
+    is_guaranteed : bool, default=False
+        Whether a bound is guaranteed by the exact null distribution.
+
+    Returns
+    -------
+    str
+        The p-value after "p = ", or after "p ≤ " for a bound.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf._results import state_pvalue
+    >>> state_pvalue(-4.0), state_pvalue(-4.0, is_bound=True)
+    ('p = 1.0e-04', 'p ≤ 1.0e-04')
+    >>> state_pvalue(-36.5, is_bound=True, is_guaranteed=True)
+    'p ≤ 3.2e-37, a guaranteed bound'
+    """
+    certainty = ", a guaranteed bound" if is_bound and is_guaranteed else ""
+    return f"p {'≤' if is_bound else '='} {format_pvalue(log10_pvalue)}{certainty}"
+
+
+def format_value(value: float) -> str:
+    """Format a value with three significant digits."""
+    return f"{value:.3g}"
+
+
+def state_interval(low: float, high: float, confidence_level: float) -> str:
+    """State a confidence interval in a sentence."""
+    limits = f"{format_value(low)} to {format_value(high)}"
+    return f"{100 * confidence_level:g} % confidence interval {limits}"
+
+
+def format_count(count: float) -> str:
+    """Format a number of hits, without decimals if it is whole.
+
+    Parameters
+    ----------
+    count : float
+        A number of hits, which may be a fraction with ties.
+
+    Returns
+    -------
+    str
+        The count.
+    """
+    return str(round(count)) if abs(count - round(count)) < 1e-9 else f"{count:.2f}"
+
+
+def format_table(headings: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> str:
+    """Return cells as an aligned table.
+
+    Parameters
+    ----------
+    headings : sequence of (str, str)
+        Two lines of heading for each column.
+    rows : sequence of sequence of str
+        The cells, row by row.
+
+    Returns
+    -------
+    str
+        Two heading lines, a rule, and one line per row. The first column is left-aligned, the
+        others right-aligned.
+    """
+    columns = [
+        [*heads, *cells] for heads, cells in zip(headings, zip(*rows, strict=True), strict=True)
+    ]
+    widths = [max(map(len, column)) for column in columns]
+    lines = [
+        "  ".join(
+            text.rjust(width) if position else text.ljust(width)
+            for position, (text, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in zip(*columns, strict=True)
+    ]
+    lines.insert(2, "-" * max(map(len, lines)))
+    return "\n".join(lines)
+
+
+def as_frame(columns: Mapping[str, Any]) -> Any:
+    """Return columns as a pandas DataFrame; the first column may contain any objects."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError(
+            'to_frame needs pandas: pip install "sklearn-rankinf[report]", or use to_dict.'
+        ) from error
+    # A tuple is one name, not a row of columns.
+    first = next(iter(columns))
+    names = np.empty(len(columns[first]), dtype=object)
+    names[:] = columns[first]
+    return pd.DataFrame({**columns, first: pd.Series(names).infer_objects()})
+
+
+def _as_html(columns: Mapping[str, Sequence[Any]], sentences: str) -> str:
+    """Return columns as an HTML table for a notebook, below the first few lines of a text.
+
+    The table scrolls if it is wide, and of many rows it shows some. Numbers are not broken.
+    """
+    lines = sentences.splitlines()
+    if len(lines) > _N_SHOWN:
+        lines = [*lines[:_N_SHOWN], "..."]
+    given = {name: values for name, values in columns.items() if any(v is not None for v in values)}
+    n_rows = max(map(len, given.values()))
+    kept = np.unique(np.linspace(0, n_rows - 1, _ROWS_SHOWN).astype(np.int64)).tolist()
+    if len(kept) < n_rows:
+        lines.append(f"{len(kept)} of {n_rows} rows; to_frame returns all.")
+    # Style sheets of notebooks break cells, unless the cells themselves have a style.
+    style = ' style="white-space: nowrap"'
+    heads = "".join(f"<th>{escape(title_of(name))}</th>" for name in given)
+    body = "".join(
+        "<tr>"
+        + "".join(f"<td{style}>{escape(_cell(values[row]))}</td>" for values in given.values())
+        + "</tr>"
+        for row in kept
+    )
+    return (
+        "".join(f"<p>{unbroken(escape(line))}</p>" for line in lines)
+        + '<div style="overflow-x: auto">'
+        + f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def title_of(name: str) -> str:
+    """Return the name of a field in words."""
+    return " ".join(_WORDS.get(word, word) for word in name.split("_"))
+
+
+def unbroken(html: str) -> str:
+    """Mark equations and small numbers in HTML text, so that they are not broken across lines."""
+    return _UNBROKEN.sub(r'<span style="white-space: nowrap">\g<0></span>', html)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def text_of(value: Any) -> str:
+    """Format a value with four digits, or the first few values of an array or list."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, list):
+        parts = [text_of(part) for part in value[:_N_SHOWN]]
+        return f"[{', '.join(parts)}{', ...' if len(value) > _N_SHOWN else ''}]"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return repr(value) if isinstance(value, str | tuple) else str(value)
+
+
+def shortened(name: Any, length: int) -> str:
+    """A name as text; the middle of a name that is too long is replaced by an ellipsis."""
+    text, n_last = str(name), length // 3
+    if len(text) <= length:
+        return text
+    return f"{text[: length - n_last - 1].rstrip()}…{text[-n_last:].lstrip()}"

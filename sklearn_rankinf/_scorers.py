@@ -18,6 +18,7 @@ from sklearn.metrics import make_scorer
 
 from sklearn_rankinf._frozen_distributions import NullDistribution, pvalue_log_and_error, tolerating
 from sklearn_rankinf._guard import default_errors, scorer_factory
+from sklearn_rankinf._metric_test_result import adjusted, as_log10, standardized
 from sklearn_rankinf._metrics import as_metric, check_scalar_k, registered
 from sklearn_rankinf._null_distributions import check_metric_and_method
 from sklearn_rankinf._observations import (
@@ -38,7 +39,6 @@ from sklearn_rankinf._ranking import (
     check_pos_label,
     check_weights_follow,
 )
-from sklearn_rankinf._results import adjusted, as_log10, standardized
 from sklearn_rankinf._significance import significance_of
 from sklearn_rankinf._statistics.additive import Metric, Statistic
 

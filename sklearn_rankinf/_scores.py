@@ -11,6 +11,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._frozen_distributions import pvalue_log_and_error
 from sklearn_rankinf._guard import metric_function
+from sklearn_rankinf._metric_test_result import adjusted, as_log10, standardized
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     Bedroc,
@@ -35,7 +36,6 @@ from sklearn_rankinf._ranking import (
     check_option,
     warn_caller,
 )
-from sklearn_rankinf._results import adjusted, as_log10, standardized
 from sklearn_rankinf._statistics.additive import Metric
 
 _ROUNDINGS = ("exact", "trec_eval", "trec_eval_9")

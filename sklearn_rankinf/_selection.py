@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._folds import check_permutations, warn_of_few_labellings
-from sklearn_rankinf._formatting import as_frame, as_html, format_value, state_pvalue
 from sklearn_rankinf._frozen_distributions import (
     NullDistribution,
     is_upper_bound,
     pvalue_log_and_error,
 )
 from sklearn_rankinf._guard import result_function
+from sklearn_rankinf._metric_test_result import permutation_interval
 from sklearn_rankinf._metrics import (
     as_metric,
     check_scalar_k,
@@ -35,7 +35,7 @@ from sklearn_rankinf._ranking import (
     check_verbose,
 )
 from sklearn_rankinf._restricted import exchange_of
-from sklearn_rankinf._results import permutation_interval
+from sklearn_rankinf._results import ConfidenceInterval, Result, format_value, state_pvalue
 from sklearn_rankinf._sampling.exchange import AnyExchange
 from sklearn_rankinf._sampling.joint import JointSampler
 from sklearn_rankinf._significance import significance_of
@@ -55,7 +55,7 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BestCandidateTestResult:
+class BestCandidateTestResult(Result):
     """Result of :func:`best_candidate_test`.
 
     Attributes
@@ -106,35 +106,23 @@ class BestCandidateTestResult:
 
     metric: Metric
     statistic: Floats
-    zscore: Floats
+    zscore: Floats = field(repr=False)
     pvalue: Floats
-    pvalue_unadjusted: Floats
-    pvalue_unadjusted_is_bound: NDArray[np.bool_]
-    best_index: int
+    pvalue_unadjusted: Floats = field(repr=False)
+    pvalue_unadjusted_is_bound: NDArray[np.bool_] = field(repr=False)
+    best_index: int = field(repr=False)
     names: list[Any]
     n_permutations: int
     n_samples: int
     n_positives: int
-    pvalue_standard_error: Floats
+    pvalue_standard_error: Floats = field(repr=False)
 
     @property
     def best_name(self) -> Any:
         """Name of the best candidate."""
         return self.names[self.best_index]
 
-    def __repr__(self) -> str:
-        best = self.best_index
-        return (
-            f"{type(self).__name__}(best={self.best_name!r}, "
-            f"statistic={self.statistic[best]:.4g}, pvalue={self.pvalue[best]:.4g}, "
-            f"n_candidates={len(self.names)}, n_samples={self.n_samples}, "
-            f"n_positives={self.n_positives}, n_permutations={self.n_permutations})"
-        )
-
-    def _repr_html_(self) -> str:
-        return as_html(self.to_dict(), self.summary())
-
-    def pvalue_interval(self, confidence_level: float = 0.95) -> tuple[Floats, Floats]:
+    def pvalue_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
         """Confidence intervals for the p-values that all random labellings would give.
 
         Parameters
@@ -144,8 +132,8 @@ class BestCandidateTestResult:
 
         Returns
         -------
-        low, high : ndarray of shape (n_candidates,)
-            Limits of the Clopper-Pearson intervals [1]_.
+        interval : ConfidenceInterval
+            Limits of the Clopper-Pearson intervals [1]_, as arrays of shape (n_candidates,).
 
         Raises
         ------
@@ -159,45 +147,13 @@ class BestCandidateTestResult:
         """
         return permutation_interval(self.pvalue, self.n_permutations, confidence_level)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the results of the candidates as columns.
+    def _columns(self) -> dict[str, Any]:
+        return {"candidate": self.names} | {name: getattr(self, name).tolist() for name in _COLUMNS}
 
-        Returns
-        -------
-        dict of str to list
-            The columns ``candidate``, ``statistic``, ``zscore``, ``pvalue``,
-            ``pvalue_standard_error``, ``pvalue_unadjusted`` and ``pvalue_unadjusted_is_bound``,
-            with one row per candidate.
-        """
-        columns = {name: getattr(self, name).tolist() for name in _COLUMNS}
-        return {"candidate": list(self.names), **columns}
-
-    def to_frame(self) -> Any:
-        """Return the results of the candidates as a table.
-
-        Returns
-        -------
-        pandas.DataFrame
-            The columns of :meth:`to_dict`, with one row per candidate.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        return as_frame(self.to_dict(), "candidate")
-
-    def summary(self) -> str:
-        """Return one sentence on the best candidate, suitable for a paper.
-
-        Returns
-        -------
-        str
-            The value, z-score and adjusted p-value of the best candidate.
-        """
+    def _sentences(self) -> Iterable[str]:
         best = self.best_index
         is_bound = bool(self.pvalue[best] * (self.n_permutations + 1) < 1.5)
-        return (
+        return [
             f"Of {len(self.names)} candidates {self.best_name} was best, with "
             f"{in_sentence(self.metric.title)} {format_value(self.statistic[best])} "
             f"(z = {self.zscore[best]:.2f}); {state_pvalue(np.log10(self.pvalue[best]), is_bound)} "
@@ -205,7 +161,7 @@ class BestCandidateTestResult:
             f"maxT with {self.n_permutations} random labellings; {self.n_positives} positives "
             "among "
             f"{self.n_samples} samples)."
-        )
+        ]
 
 
 @result_function

@@ -12,6 +12,11 @@ from numpy.typing import ArrayLike
 
 from sklearn_rankinf._frozen_distributions import plain
 from sklearn_rankinf._guard import result_function
+from sklearn_rankinf._metric_test_result import (
+    MetricTestResult,
+    results_as_one,
+    significance_fields,
+)
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     DiscountedCumulativeGain,
@@ -37,7 +42,6 @@ from sklearn_rankinf._ranking import (
     check_stopping,
     check_weights_follow,
 )
-from sklearn_rankinf._results import MetricTestResult, results_as_one, significance_fields
 from sklearn_rankinf._statistics.additive import HitsAtK, Metric
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._inference.boundary_crossing import HitBounds, SimultaneousBounds
+from sklearn_rankinf._metric_test_result import as_log10
 from sklearn_rankinf._metrics import no_positives
 from sklearn_rankinf._ranking import (
     PosLabel,
@@ -22,7 +23,7 @@ from sklearn_rankinf._ranking import (
     resolve_k,
     warn_caller,
 )
-from sklearn_rankinf._results import as_log10
+from sklearn_rankinf._results import Result, format_pvalue, format_value
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.hypergeometric import log_tail
 from sklearn_rankinf._statistics.increments import Floats, Integers
@@ -30,8 +31,8 @@ from sklearn_rankinf._statistics.increments import Floats, Integers
 Run = tuple[int, int]
 """First and last cut-off of a run."""
 
-# Runs of cut-offs listed in a sentence, and rows shown in a notebook table.
-_RUNS_LISTED, _ROWS_SHOWN = 3, 20
+# Runs of cut-offs listed in a sentence.
+_RUNS_LISTED = 3
 _CAUTION = (
     "Hits are cumulative: the first k samples may beat random selection although the last of them "
     "do not."
@@ -39,7 +40,7 @@ _CAUTION = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TopKSignificanceCurve:
+class TopKSignificanceCurve(Result):
     """Result of :func:`top_k_significance_curve`.
 
     Every array has one entry for each end of a block of equal scores, which is one entry per sample
@@ -90,32 +91,21 @@ class TopKSignificanceCurve:
     >>> ranking = Ranking.from_counts([1] * 20, [1, 1, 0, 1, 1, 0, 1] + [0] * 13)
     >>> curve = top_k_significance_curve(ranking, alpha=0.05)
     >>> curve
-    TopKSignificanceCurve(n_samples=20, n_positives=5, n_k=20, alpha=[0.05])
+    TopKSignificanceCurve(n_samples=20, n_positives=5, k=[1, 2, 3, 4, 5, ...], alpha=[0.05])
     >>> curve.crossovers, curve.crossovers_simultaneous
     ([[(4, 11)]], [[(5, 11)]])
     """
 
-    k: Integers
-    hits: Integers
-    alpha: Floats
-    hits_needed: Floats
-    hits_needed_simultaneous: Floats
-    pointwise_level: Floats
-    attained_level: Floats
-    pointwise_crossing_probability: Floats
     n_samples: int
     n_positives: int
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(n_samples={self.n_samples}, n_positives={self.n_positives}, "
-            f"n_k={self.k.size}, alpha={self.alpha.tolist()})"
-        )
-
-    def _repr_html_(self) -> str:
-        rows = np.unique(np.linspace(0, self.k.size - 1, _ROWS_SHOWN).astype(np.int64))
-        columns = {name: values[rows].tolist() for name, values in self._columns().items()}
-        return as_html(columns, self.summary())
+    k: Integers
+    hits: Integers = field(repr=False)
+    alpha: Floats
+    hits_needed: Floats = field(repr=False)
+    hits_needed_simultaneous: Floats = field(repr=False)
+    pointwise_level: Floats = field(repr=False)
+    attained_level: Floats = field(repr=False)
+    pointwise_crossing_probability: Floats = field(repr=False)
 
     @cached_property
     def expected(self) -> Floats:
@@ -171,61 +161,17 @@ class TopKSignificanceCurve:
         stops = np.flatnonzero(enough[:-1] & ~enough[1:])
         return list(zip(self.k[starts].tolist(), self.k[stops - 1].tolist(), strict=True))
 
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
         columns: dict[str, Any] = {"k": self.k, "hits": self.hits, "expected": self.expected}
         columns["pvalue"] = self.pvalue
         for bound in ("hits_needed", "hits_needed_simultaneous"):
             for level, needed in zip(self.alpha.tolist(), getattr(self, bound), strict=True):
                 columns[f"{bound}_{level:g}"] = needed
-        return columns
+        return {name: values.tolist() for name, values in columns.items()}
 
-    def to_frame(self) -> Any:
-        """Return the curve as a table.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row for each k: the hits, the expected number, the p-value, and for each alpha the
-            numbers of hits needed pointwise and simultaneously.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        return as_frame(self._columns(), "k")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the curve as plain numbers and lists.
-
-        Returns
-        -------
-        dict
-            The columns of :meth:`to_frame`, and the levels and crossovers.
-        """
-        return {
-            "n_samples": self.n_samples,
-            "n_positives": self.n_positives,
-            "alpha": self.alpha.tolist(),
-            "pointwise_level": self.pointwise_level.tolist(),
-            "attained_level": self.attained_level.tolist(),
-            "pointwise_crossing_probability": self.pointwise_crossing_probability.tolist(),
-            "crossovers": self.crossovers,
-            "crossovers_simultaneous": self.crossovers_simultaneous,
-            **{name: values.tolist() for name, values in self._columns().items()},
-        }
-
-    def summary(self) -> str:
-        """Return sentences that state at which k the ranking beats random selection.
-
-        Returns
-        -------
-        str
-            A sentence on the smallest p-value, two for each alpha, on all k at once and on a
-            single k that was fixed in advance, and a caution.
-        """
+    def _sentences(self) -> Iterable[str]:
         if self.n_positives in (0, self.n_samples):
-            return one_class_sentence(self.n_samples, self.n_positives)
+            return [one_class_sentence(self.n_samples, self.n_positives)]
         levels = zip(
             self.alpha.tolist(),
             self.pointwise_level.tolist(),
@@ -233,7 +179,7 @@ class TopKSignificanceCurve:
             self.crossovers,
             strict=True,
         )
-        return "\n".join([self._best(), *(self._at_level(*level) for level in levels), _CAUTION])
+        return [self._best(), *(self._at_level(*level) for level in levels), _CAUTION]
 
     def _best(self) -> str:
         """Return a sentence on the k with the smallest p-value."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import pickle
 import warnings
 from fractions import Fraction
 from functools import partial
@@ -246,7 +245,7 @@ def test_far_tails_have_a_logarithm():
     result = randomization_test(*predictions(3000, 3100, (0, 0), (3000, 0), (0, 0)))
     assert result.pvalue == 0.0
     assert_allclose(result.log10_pvalue, (1 - 3000) * math.log10(2), rtol=1e-13)
-    assert "log10_pvalue=-902.789" in repr(result)
+    assert "pvalue=1.6e-903" in repr(result)
     assert result.summary().endswith("two-sided p = 1.6e-903.")
     exact = exact_by_counts("f1", 1100, (0, 20), (1080, 3), (20, 8))
     result = randomization_test(*predictions(1100, 1200, (0, 20), (1080, 3), (20, 8)))
@@ -495,12 +494,9 @@ def test_a_callable_warns_of_the_outputs_as_they_are_alone():
 # Results and messages
 
 
-def test_result_as_text_and_tables():
+def test_result_as_text():
     y_true, a, b, _ = read("mixed")
     result = randomization_test(y_true, a, b, alternative="less")
-    assert list(result.to_dict())[:3] == ["statistic_a", "statistic_b", "difference"]
-    assert result.to_frame().to_dict("records")[0]["metric"] == "f1"
-    assert "<th>n_discordant</th>" in result._repr_html_()
     assert result.summary() == (
         "Exact randomization test, 12 samples of which 7 differ in output: F1 0.667 against 0.500, "
         f"difference 0.167, one-sided p = {result.pvalue:.4f}."
@@ -508,7 +504,6 @@ def test_result_as_text_and_tables():
     drawn = randomization_test(y_true, a, b, method="randomization", n_permutations=99)
     assert drawn.summary().startswith("Approximate randomization test, 99 swaps, 12 samples")
     assert repr(drawn).endswith("n_discordant=7, n_resamples=99)")
-    assert pickle.loads(pickle.dumps(result)).pvalue == result.pvalue
 
 
 def infinite(y_true, y_pred):

@@ -36,10 +36,10 @@ from sklearn_rankinf import (
     roc_auc_test,
 )
 from sklearn_rankinf.__main__ import main
-from sklearn_rankinf._formatting import format_count, format_pvalue
 from sklearn_rankinf._plot import _distribution_shape, null_distribution
 from sklearn_rankinf._plot._distribution_shape import distribution_shape
 from sklearn_rankinf._report import DEFAULT_K
+from sklearn_rankinf._results import format_count, format_pvalue
 
 RANKERS = ("nearest neighbours", "support vectors", "logistic regression", "amount of ink")
 

@@ -514,10 +514,8 @@ def test_result(aggregate, data):
     assert frame["n_samples"].tolist() == [51, 51, 51, 50]
     assert frame["n_positives"].sum() == y.sum()
     assert frame["difference"].mean() == pytest.approx(result.algorithms.difference)
-    values = result.to_dict()
-    assert values["algorithms_pvalue"] == result.algorithms.pvalue
     lines = result.summary().split("\n")
-    assert lines[-1].startswith("Algorithms: mean difference")
+    assert lines[-1].startswith("Algorithms: mean average precision over 4 folds (difference ")
     assert f"p = {result.algorithms.pvalue:.4f} by the corrected t test" in lines[-1]
     if aggregate is None:
         assert (len(lines), result.models) == (1, None)
@@ -527,12 +525,7 @@ def test_result(aggregate, data):
         assert "the models fitted in these" in lines[0]
         assert "these fitted models" in result.models.target
         low, high = result.models.confidence_interval()
-        assert (values["models_low"], values["models_high"]) == (low, high)
         assert low < result.difference < high
-    assert "algorithms.pvalue=" in repr(result)
-    assert len(repr(result)) < 300
-    assert ">4</td>" in result._repr_html_()
-    assert pickle.loads(pickle.dumps(result)).to_dict() == values
 
 
 @pytest.mark.parametrize(

@@ -161,18 +161,6 @@ def test_sentences_do_not_call_a_bound_exact(no_errors):
     assert f"{source}, one-sided; 15 positives" in without.summary()
 
 
-def test_tables_contain_the_bound_and_the_interval(no_errors):
-    pytest.importorskip("pandas")
-    result = average_precision_test(Y, SCORES)
-    found = result.to_dict()
-    assert found["pvalue_is_bound"] is True
-    assert (found["pvalue_low"], found["pvalue_high"]) == result.pvalue_interval()
-    assert bool(result.to_frame()["pvalue_is_bound"].all())
-    html = result._repr_html_()
-    assert "<th>pvalue_is_bound</th>" in html
-    assert "a guaranteed bound" in html
-
-
 def test_several_tests_in_one_result(no_errors):
     y_true = np.r_[Y, np.full(20, 2)]
     scores = np.column_stack([np.arange(N + 20.0), -np.arange(N + 20.0), np.ones(N + 20)])
@@ -335,7 +323,7 @@ def test_queries(is_bound, monkeypatch):
         assert result.pvalue_low <= PVALUE <= result.pvalue_high * (1.0 + ROUNDING)
         assert result.log10_pvalue == pytest.approx(math.log10(PVALUE), abs=1e-4)
     assert (result.query_pvalue_low[0], result.query_pvalue_high[0]) == one.pvalue_interval()
-    columns = result.to_dict()["queries"]
+    columns = result.to_frame().to_dict("list")
     assert columns["pvalue_is_bound"] == [is_bound, False]
     assert columns["pvalue_high"][0] == result.query_pvalue_high[0]
 
@@ -378,7 +366,7 @@ def test_folds(combine, monkeypatch):
     assert found.pvalue_is_bound is True
     assert all(test.pvalue_is_bound for test in found.fold_tests)
     assert found.pvalue_low <= exact.pvalue <= found.pvalue == found.pvalue_high
-    assert found.to_dict()["folds"]["pvalue_is_bound"] == [True] * 3
+    assert found.to_frame()["pvalue_is_bound"].tolist() == [True] * 3
     if combine == "bonferroni":
         assert found.pvalue == pytest.approx(3.0 * found.fold_pvalues.min())
         assert found.pvalue_low == pytest.approx(

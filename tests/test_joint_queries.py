@@ -264,7 +264,7 @@ def test_adjusted_pvalues_by_hand():
     # 4, 3, 2 and 1 times that, none below one before: .04, .06, .06, .5.
     assert result.query_pvalue_holm == pytest.approx([0.06, 0.5, 0.04, 0.06], rel=1e-9)
     assert result.query_pvalue_maxt is None
-    assert "pvalue_maxt" not in result.to_dict()["queries"]
+    assert "pvalue_maxt" not in result.to_frame()
 
 
 def test_queries_without_positives_are_not_counted():
@@ -293,7 +293,7 @@ def test_holm_against_its_definition():
 
 def test_columns_with_maxt():
     y_true, y_score, groups = shared_run()
-    columns = quiet(y_true, y_score, groups=groups, dependence="shared").to_dict()["queries"]
+    columns = quiet(y_true, y_score, groups=groups, dependence="shared").to_frame()
     assert list(columns)[-2:] == ["pvalue_holm", "pvalue_maxt"]
 
 

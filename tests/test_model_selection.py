@@ -2,7 +2,6 @@
 
 import copy
 import itertools
-import json
 import math
 import pickle
 import re
@@ -48,6 +47,7 @@ from sklearn_rankinf import (
     search_permutation_test,
 )
 from sklearn_rankinf._model_selection import combined_log_pvalue
+from sklearn_rankinf._results import format_pvalue
 
 CV = StratifiedKFold(4, shuffle=True, random_state=0)
 LOGISTIC, NEIGHBOURS = LogisticRegression(), KNeighborsClassifier(7)
@@ -278,7 +278,7 @@ def test_perfect_folds_have_a_pvalue_below_the_smallest_float():
     expected = math.log10(2.0) - math.log10(math.comb(2200, 400))
     assert result.pvalue == 0.0
     assert result.log10_pvalue == pytest.approx(expected, rel=1e-12)
-    assert f"(statistic=1, log10_pvalue={expected:.6g}, " in repr(result)
+    assert f"(statistic=1, pvalue={format_pvalue(expected)}, " in repr(result)
 
 
 def test_fisher_for_folds_that_train_on_the_past(data):
@@ -576,49 +576,15 @@ def test_any_number_of_jobs_and_source_of_randomness(seed, data):
 def test_result_as_table_and_in_short(data):
     X, y = data
     result = cross_val_significance(LOGISTIC, X, y, cv=CV, refit_permutations=3)
-    whole = result.to_dict()
-    assert json.loads(json.dumps(whole)) == whole
-    assert whole["metric"] == "AveragePrecision()"
-    for name in ("statistic", "pvalue", "log10_pvalue", "refit_statistic", "refit_pvalue"):
-        assert whole[name] == getattr(result, name)
-    assert (whole["combine"], whole["n_splits"]) == ("bonferroni", 4)
-    plain = cross_val_significance(LOGISTIC, X, y, cv=CV).to_dict()
-    assert set(whole) - set(plain) == {"refit_statistic", "refit_pvalue"}
-    columns = whole["folds"]
-    assert list(columns) == [
-        "fold",
-        "n_samples",
-        "n_positives",
-        "statistic",
-        "pvalue",
-        "log10_pvalue",
-        "pvalue_low",
-        "pvalue_high",
-        "pvalue_is_bound",
-        "zscore",
-        "adjusted_statistic",
-    ]
-    assert columns["pvalue"] == result.fold_pvalues.tolist()
-    assert sum(columns["n_positives"]) == y.sum()
     frame = result.to_frame()
-    assert list(frame) == list(columns)
+    assert list(frame)[:3] == ["fold", "metric", "statistic"]
+    assert frame["n_positives"].sum() == y.sum()
     assert frame["zscore"].tolist() == [test.zscore for test in result.fold_tests]
     assert repr(result) == (
         f"CrossValSignificanceResult(statistic={result.statistic:.4g}, "
-        f"pvalue={result.pvalue:.4g}, refit_pvalue={result.refit_pvalue:.4g}, n_splits=4, "
-        "combine='bonferroni')"
+        f"pvalue={result.pvalue:.4g}, combine='bonferroni', n_splits=4, "
+        f"refit_pvalue={result.refit_pvalue:.4g})"
     )
-    again = pickle.loads(pickle.dumps(result))
-    assert repr(again) == repr(result)
-    with pytest.raises(AttributeError):
-        result.pvalue = 0.5
-
-
-def test_table_without_pandas(data, monkeypatch):
-    result = cross_val_significance(LOGISTIC, *data, cv=CV)
-    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
-    with pytest.raises(ImportError, match="to_frame needs pandas"):
-        result.to_frame()
 
 
 @pytest.mark.parametrize(

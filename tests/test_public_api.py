@@ -257,12 +257,12 @@ SIGNATURES = {
 INSTANCES = {"average_precision_significance_scorer"}
 
 RESULT_FIELDS = (
-    "metric statistic pvalue log10_pvalue pvalue_relative_error pvalue_low pvalue_high "
+    "metric statistic chance pvalue log10_pvalue pvalue_relative_error pvalue_low pvalue_high "
     "pvalue_is_bound zscore adjusted_statistic null_distribution n_samples n_positives "
     "alternative method n_resamples n_exceedances hits classes ranking"
 ).split()
 RESULT_NAMES = {
-    *("chance", "k", "pvalue_standard_error", "pvalue_interval", "confidence_interval"),
+    *("k", "pvalue_standard_error", "pvalue_interval", "confidence_interval"),
     *("summary", "to_dict", "to_frame"),
 }
 
@@ -358,8 +358,6 @@ def test_result_fields():
     found = sklearn_rankinf.roc_auc_test([0, 1, 0], [1, 3, 2])
     public = {name for name in dir(found) if not name.startswith("_")}
     assert public == {*RESULT_FIELDS, *RESULT_NAMES}
-    for name in ("to_dict", "to_frame", "summary", "_repr_html_"):
-        assert plain_signature(getattr(found, name)) == "()"
     assert plain_signature(found.pvalue_interval) == "(confidence_level=0.95)"
 
 
@@ -504,7 +502,6 @@ def test_result_fields_over_queries():
     ]
     assert result.__dataclass_params__.frozen
     assert not result.__dataclass_params__.eq
-    assert plain_signature(result.to_dict) == plain_signature(result.to_frame) == "(self)"
 
 
 @pytest.mark.parametrize("method", ["analytic", "permutation", "normal", "pearson3"])

@@ -1,10 +1,8 @@
 """Mean average precision over queries: distribution, test, and what is reported of each query."""
 
 import itertools
-import json
 import math
 import pickle
-import sys
 import warnings
 from fractions import Fraction
 from functools import cache
@@ -769,7 +767,7 @@ def test_no_positives_at_all():
 
 
 def numbers_of(result):
-    columns = result.to_dict()["queries"]
+    columns = result.to_frame()
     by_query = {
         query: tuple(float(columns[name][i]) for name in COLUMNS)
         for i, query in enumerate(columns["query"])
@@ -1069,15 +1067,6 @@ def test_number_of_jobs_does_not_matter():
 def test_columns_and_table():
     y_true, y_score, groups = random_run(np.random.default_rng(5), [(60, 4), (12, 2), (90, 4)], 1)
     result = mean_average_precision_test(y_true, y_score, groups=groups)
-    whole = result.to_dict()
-    assert json.loads(json.dumps(whole)) == whole
-    for name in ("statistic", "chance", "zscore", "pvalue", "log10_pvalue", "method", "n_samples"):
-        assert whole[name] == getattr(result, name)
-    assert (whole["metric"], whole["n_queries"]) == ("AveragePrecision()", 3)
-    assert (whole["dependence"], whole["n_queries_without_positives"]) == ("independent", 0)
-    columns = whole["queries"]
-    assert list(columns) == ["query", *COLUMNS]
-    assert columns["query"] == result.queries
     table = result.to_frame()
     assert list(table.columns) == ["query", *COLUMNS]
     assert table["query"].tolist() == result.queries
@@ -1090,23 +1079,15 @@ def test_columns_and_table():
     assert table["query"].tolist() == list(dict.fromkeys(pairs))
 
 
-def test_table_without_pandas(monkeypatch):
-    result = mean_average_precision_test([RANKING, RANKING])
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"to_frame needs pandas.*or use to_dict"):
-        result.to_frame()
-    assert result.to_dict()["queries"]["query"] == [0, 1]
-
-
 def test_repr_and_pickle():
     result = mean_average_precision_test(
         {"x": Ranking.from_counts([1] * 4, [1, 0, 0, 0]), "y": Ranking.from_counts([2], [1])}
     )
     # Average precisions 1 and 1/2, of which the second is the only one possible.
     assert repr(result) == (
-        "MeanAveragePrecisionTestResult(n_queries=2, metric=AveragePrecision(), statistic=0.75, "
-        "chance=0.5104, zscore=1.647, pvalue=0.25, n_samples=6, n_positives=2, "
-        "alternative='greater', method='analytic')"
+        "MeanAveragePrecisionTestResult(metric=AveragePrecision(), statistic=0.75, "
+        "chance=0.5104, pvalue=0.25, zscore=1.647, n_samples=6, n_positives=2, "
+        "alternative='greater', method='analytic', dependence='independent', queries=['x', 'y'])"
     )
     assert result.summary() == (
         "Mean average precision over 2 queries was 0.75 (chance 0.51, z = 1.65), p = 0.2500 for "

@@ -713,8 +713,8 @@ def test_result_names_the_test():
     assert isinstance(result, MetricTestResult)
     # 14 of 15 pairs are in the right order, as in 1 other of the 56 placements
     assert repr(result) == (
-        "MetricTestResult(metric=RocAuc(), statistic=0.9333, chance=0.5, zscore=1.938, "
-        "pvalue=0.03571, n_samples=8, n_positives=3, alternative='greater', method='analytic')"
+        "MetricTestResult(metric=RocAuc(), statistic=0.9333, chance=0.5, pvalue=0.03571, "
+        "zscore=1.938, n_samples=8, n_positives=3, alternative='greater', method='analytic')"
     )
 
 

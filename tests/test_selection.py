@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import pickle
-import sys
 import tracemalloc
 from dataclasses import dataclass
 from fractions import Fraction
@@ -617,18 +615,9 @@ def test_result():
     result = best_candidate_test(y_true, named, n_permutations=499)
     assert isinstance(result, BestCandidateTestResult)
     best = result.best_index
-    assert repr(result) == (
-        f"BestCandidateTestResult(best={f'model {best}'!r}, "
-        f"statistic={result.statistic[best]:.4g}, pvalue={result.pvalue[best]:.4g}, "
-        "n_candidates=5, n_samples=120, n_positives=12, n_permutations=499)"
-    )
     assert_allclose(
         result.pvalue_standard_error, np.sqrt(result.pvalue * (1 - result.pvalue) / 499)
     )
-    copy = pickle.loads(pickle.dumps(result))
-    assert_array_equal(copy.pvalue, result.pvalue)
-    with pytest.raises(AttributeError):
-        result.pvalue = 0.0
     frame = result.to_frame()
     assert list(frame.columns) == [
         "candidate",
@@ -639,11 +628,8 @@ def test_result():
         "pvalue_unadjusted",
         "pvalue_unadjusted_is_bound",
     ]
-    assert list(frame.columns) == list(result.to_dict())
-    assert result.to_dict()["pvalue"] == result.pvalue.tolist()
     assert result.best_name == f"model {best}"
     assert result.metric == AveragePrecision()
-    assert result._repr_html_().count("<tr>") == 6
     assert result.summary() == (
         f"Of 5 candidates model {best} was best, with average precision "
         f"{result.statistic[best]:.3g} (z = {result.zscore[best]:.2f}); p ≤ "
@@ -653,13 +639,6 @@ def test_result():
     )
     assert frame["candidate"].tolist() == list(named)
     assert_array_equal(frame["pvalue"], result.pvalue)
-
-
-def test_table_needs_pandas(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    result = best_candidate_test(*noisy(), n_permutations=9)
-    with pytest.raises(ImportError, match=r"to_frame needs pandas: pip install .*to_dict"):
-        result.to_frame()
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.99])

@@ -682,12 +682,13 @@ def test_jobs_and_seeds():
 def test_repr_names_the_test():
     y_true, y_score = labels_and_scores((1,) * 8, (1, 2, 4))
     assert repr(recall_at_k_test(y_true, y_score, k=2)) == (
-        "MetricTestResult(metric=RecallAtK(k=2), statistic=0.6667, chance=0.25, zscore=1.972, "
-        "pvalue=0.1071, n_samples=8, n_positives=3, alternative='greater', method='analytic')"
+        "MetricTestResult(metric=RecallAtK(k=2), statistic=0.6667, chance=0.25, pvalue=0.1071, "
+        "zscore=1.972, n_samples=8, n_positives=3, alternative='greater', method='analytic')"
     )
     assert repr(recall_at_k_test(y_true, y_score, k=[2, 4])) == (
         "MetricTestResult(metric=RecallAtK(k=[2, 4]), statistic=[0.6667, 1], chance=[0.25, 0.5], "
-        "zscore=[1.972, 2.049], pvalue=[0.1071, 0.07143], n_samples=8, n_positives=3, "
+        "pvalue=[0.1071, 0.07143], pvalue_is_bound=[False, False], "
+        "zscore=[1.972, 2.049], n_samples=8, n_positives=3, "
         "alternative='greater', method='analytic')"
     )
     null = recall_at_k_null_distribution(8, 3, k=2, tie_sizes=[5, 3])

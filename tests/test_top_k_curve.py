@@ -1,6 +1,5 @@
 """The curve of significant hits, and the minimum hypergeometric test."""
 
-import json
 import math
 from fractions import Fraction
 from itertools import combinations
@@ -134,10 +133,6 @@ def test_curve_in_tables_and_words():
         "hits_needed_simultaneous_0.05",
     ]
     assert len(frame) == 20
-    plain = json.loads(json.dumps(curve.to_dict()))
-    assert plain["pointwise_level"] == curve.pointwise_level.tolist()
-    assert plain["crossovers"] == [[list(run) for run in curve.crossovers[0]]]
-    assert "<table>" in curve._repr_html_()
     words = curve.summary()
     assert "smallest at k = 6, with 4 of 5 positives where 1.5 are expected: 0.0139" in words
     assert curve.crossovers_simultaneous == [[(6, 6)]]
@@ -288,12 +283,9 @@ def test_pvalue_lies_between_its_bounds():
 def test_result_in_tables_and_words():
     result = minimum_hypergeometric_test(single(EDEN))
     assert repr(result) == (
-        "MinimumHypergeometricTestResult(statistic=0.01393, k=6, hits=4, pvalue=0.0244, "
+        "MinimumHypergeometricTestResult(statistic=0.01393, k=6, hits=4, pvalue=0.02445, "
         "n_samples=20, n_positives=5, min_hits=1, max_rank=20)"
     )
-    assert json.loads(json.dumps(result.to_dict()))["k"] == 6
-    assert result.to_frame().loc[0, "pvalue"] == result.pvalue
-    assert "<table>" in result._repr_html_()
     assert result.summary() == (
         "The most significant cut-off was k = 6, with 4 positives among the first k samples where "
         "1.5 are expected, p = 0.0244 for a ranking better than random labelling (exact minimum "

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankinf._comparison import MetricComparisonTestResult, metric_comparison_test
-from sklearn_rankinf._formatting import shortened, state_pvalue
 from sklearn_rankinf._metrics import in_sentence
 from sklearn_rankinf._multiple_comparison import (
     MetricMultipleComparisonTestResult,
@@ -31,6 +30,7 @@ from sklearn_rankinf._ranking import (
     check_option,
     estimator_scores,
 )
+from sklearn_rankinf._results import shortened, state_pvalue
 from sklearn_rankinf._statistics.additive import HitsAtK, Metric
 from sklearn_rankinf._statistics.increments import Floats
 

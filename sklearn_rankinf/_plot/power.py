@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._formatting import shortened
 from sklearn_rankinf._metrics import as_metric
 from sklearn_rankinf._planning import MetricPowerResult, metric_power
 from sklearn_rankinf._plot._matplotlib import (
@@ -20,6 +19,7 @@ from sklearn_rankinf._plot._matplotlib import (
 )
 from sklearn_rankinf._plot.base import MAX_LENGTH, REFERENCE_LINE, Display
 from sklearn_rankinf._ranking import check_option
+from sklearn_rankinf._results import shortened
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.increments import Floats
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._formatting import shortened
 from sklearn_rankinf._plot._matplotlib import (
     blended,
     hide_spines,
@@ -19,6 +18,7 @@ from sklearn_rankinf._plot._matplotlib import (
 )
 from sklearn_rankinf._plot.base import MAX_LENGTH, REFERENCE_LINE, RESPONSE_METHODS, Display
 from sklearn_rankinf._ranking import PosLabel, Ranking, check_levels, check_option
+from sklearn_rankinf._results import shortened
 from sklearn_rankinf._statistics.increments import Floats, Integers
 from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
 
