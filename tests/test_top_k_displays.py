@@ -291,7 +291,7 @@ def test_long_lines_are_thinned_without_loss_at_the_resolution_of_a_picture(log_
     missing = np.full((1, n), np.nan)  # bounds take long
     none = np.zeros(1)
     curve = TopKSignificanceCurve(
-        k, hits, np.array([0.05]), missing, missing, none, none, none, n, m
+        n, m, k, hits, np.array([0.05]), missing, missing, none, none, none
     )
     display = TopKSignificanceDisplay(curve).plot(y_axis="precision", log_scale=log_scale)
     (line,) = display.line_
