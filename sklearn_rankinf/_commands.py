@@ -14,8 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from sklearn_rankinf import _report
 from sklearn_rankinf._comparison import metric_comparison_test
 from sklearn_rankinf._files import (
@@ -42,6 +40,7 @@ from sklearn_rankinf._ranking import Ranking, resolve_k
 from sklearn_rankinf._report_checks import counted
 from sklearn_rankinf._report_numbers import LEVEL, pvalue_less
 from sklearn_rankinf._report_text import comparison_tables, table_as_text, with_fraction
+from sklearn_rankinf._results import plain_value, without_nan
 from sklearn_rankinf._significance import metric_test
 from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
 
@@ -494,11 +493,7 @@ def _say(arguments: argparse.Namespace, text: str) -> None:
 
 
 def _print_json(found: dict[str, Any]) -> None:
-    print(json.dumps(_report.without_nan(found), indent=2, allow_nan=False, default=_plain))
-
-
-def _plain(value: Any) -> Any:
-    return np.asarray(value).tolist()
+    print(json.dumps(without_nan(plain_value(found)), indent=2, allow_nan=False))
 
 
 def _print_paths(paths: list[str]) -> None:

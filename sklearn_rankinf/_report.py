@@ -66,7 +66,7 @@ from sklearn_rankinf._report_numbers import (
 )
 from sklearn_rankinf._report_text import CLUSTERS_HINT, as_text
 from sklearn_rankinf._restricted import exchange_of, few_labellings_warning
-from sklearn_rankinf._results import as_frame
+from sklearn_rankinf._results import as_frame, plain_value, without_nan
 from sklearn_rankinf._significance import significance_of
 from sklearn_rankinf._statistics.additive import Metric, Statistic
 from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
@@ -85,7 +85,6 @@ __all__ = [
     "report_as_json",
     "report_on_hits",
     "report_on_metrics",
-    "without_nan",
     "write_plots",
 ]
 
@@ -218,14 +217,18 @@ class RankSignificanceReport:
             "n_positives": self.n_positives,
             "prevalence": self.prevalence,
             "n_clusters": self.n_clusters,
-            "rankers": [asdict(ranker) for ranker in self.rankers],
+            "rankers": [self._plain(ranker) for ranker in self.rankers],
             "best": None if self.is_single else self.rankers[self.best_index].name,
             "comparison": self.comparison_note or None,
             "checks": [asdict(check) for check in self.checks],
             "notes": list(self.notes),
         }
-        plain: dict[str, Any] = without_nan(found)
+        plain: dict[str, Any] = without_nan(plain_value(found))
         return plain
+
+    def _plain(self, ranker: RankerReport) -> dict[str, Any]:
+        """Return the numbers of one ranking as a dict, with the results of other metrics."""
+        return {**asdict(replace(ranker, metrics=())), "metrics": ranker.metrics}
 
     def to_frame(self) -> Any:
         """Return the report as a table.
@@ -778,30 +781,16 @@ def report_as_json(report: RankSignificanceReport, plots: Sequence[str] = ()) ->
     Returns
     -------
     str
-        A list with one object per ranking. It has the fields of `RankerReport`, with `statistic`
-        renamed to ``average_precision`` and `adjusted_statistic` to ``adjusted``, and the checks.
-        Undefined numbers are null.
+        A list with one object per ranking: the fields of `RankerReport`, and the checks. Undefined
+        numbers are null.
     """
     whole = report.to_dict()
     rows: list[dict[str, Any]] = []
     pictures = [path for path in plots if path.endswith(".png")]
     for number, ranker in enumerate(whole["rankers"]):
         checks = [one for one in whole["checks"] if one["ranker"] in (None, ranker["name"])]
-        statistic, adjusted = ranker.pop("statistic"), ranker.pop("adjusted_statistic")
-        row = {"name": ranker.pop("name"), "average_precision": statistic, "adjusted": adjusted}
-        rows.append(
-            {**row, **ranker, "checks": checks, "plot": pictures[number] if pictures else None}
-        )
+        rows.append({**ranker, "checks": checks, "plot": pictures[number] if pictures else None})
     return json.dumps(rows, indent=2, allow_nan=False)
-
-
-def without_nan(value: Any) -> Any:
-    """Replace values that JSON lacks: None for numbers that are not finite, lists for tuples."""
-    if isinstance(value, dict):
-        return {key: without_nan(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [without_nan(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def write_plots(directory: str, results: Mapping[str, Any]) -> dict[str, str]:

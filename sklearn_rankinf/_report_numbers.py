@@ -77,37 +77,6 @@ class HitsReport:
 
 
 @dataclass(frozen=True)
-class MetricReport:
-    """Test results of one ranking by one metric.
-
-    Attributes
-    ----------
-    metric : str
-        Name of the metric.
-    statistic, chance, adjusted, zscore : float
-        Value of the metric, mean under random labelling, value on a scale with chance at 0 and a
-        perfect ranking at 1, and distance from chance in standard deviations.
-    pvalue, log10_pvalue : float
-        Exact p-value and its logarithm to base 10.
-    pvalue_low, pvalue_high : float
-        Interval for the p-value.
-    pvalue_is_bound : bool
-        Whether the p-value is a guaranteed upper bound, because its error cannot be stated.
-    """
-
-    metric: str
-    statistic: float
-    chance: float
-    adjusted: float
-    zscore: float
-    pvalue: float
-    log10_pvalue: float
-    pvalue_low: float
-    pvalue_high: float
-    pvalue_is_bound: bool
-
-
-@dataclass(frozen=True)
 class ComparisonReport:
     """One ranking compared with the best of several.
 
@@ -173,8 +142,8 @@ class RankerReport:
         The k with the smallest hypergeometric p-value, and the hits at this k.
     comparison : ComparisonReport or None
         Comparison with the best ranking; None for the best ranking and for a single ranking.
-    metrics : tuple of MetricReport
-        Other metrics.
+    metrics : tuple of MetricTestResult
+        The tests of other metrics.
     lower_is_better : bool
         Whether the scores were negated, because smaller ones mean positives.
     """
@@ -205,7 +174,7 @@ class RankerReport:
     mhg_k: int | None = None
     mhg_hits: int | None = None
     comparison: ComparisonReport | None = None
-    metrics: tuple[MetricReport, ...] = ()
+    metrics: tuple[MetricTestResult, ...] = ()
     lower_is_better: bool = False
 
     @property
@@ -269,7 +238,7 @@ def pvalue_less(result: MetricTestResult) -> float:
 
 def report_on_metrics(
     ranking: Ranking, metrics: Sequence[str | Metric]
-) -> tuple[MetricReport, ...]:
+) -> tuple[MetricTestResult, ...]:
     """Test a ranking by several metrics.
 
     Parameters
@@ -281,7 +250,7 @@ def report_on_metrics(
 
     Returns
     -------
-    tuple of MetricReport
+    tuple of MetricTestResult
         The results, one entry per metric.
 
     Raises
@@ -292,24 +261,12 @@ def report_on_metrics(
     return tuple(_report_on_metric(ranking, metric) for metric in metrics)
 
 
-def _report_on_metric(ranking: Ranking, metric: str | Metric) -> MetricReport:
+def _report_on_metric(ranking: Ranking, metric: str | Metric) -> MetricTestResult:
     names = [name for name, make in METRICS.items() if not needs_k(make)]
     if isinstance(metric, str) and metric not in names:
         what = f"{metric!r} needs a k" if metric in METRICS else f"there is no metric {metric!r}"
         raise CommandError(f"{what}: use one of {', '.join(map(repr, names))}.")
-    result = metric_test(ranking, metric=metric)
-    return MetricReport(
-        metric=metric if isinstance(metric, str) else repr(metric),
-        statistic=float(result.statistic),
-        chance=float(result.null_distribution.mean()),
-        adjusted=float(result.adjusted_statistic),
-        zscore=float(result.zscore),
-        pvalue=float(result.pvalue),
-        log10_pvalue=float(result.log10_pvalue),
-        pvalue_low=float(result.pvalue_low),
-        pvalue_high=float(result.pvalue_high),
-        pvalue_is_bound=bool(result.pvalue_is_bound),
-    )
+    return metric_test(ranking, metric=metric)
 
 
 def _mixed_block(ranking: Ranking, cut: int) -> tuple[int, int] | None:

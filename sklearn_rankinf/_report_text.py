@@ -574,13 +574,13 @@ def _metric_table(report: RankSignificanceReport, number: int, name: Name) -> Re
             name(ranker.name),
             _decimals(value.statistic),
             _decimals(value.chance),
-            _decimals(value.adjusted),
+            _decimals(value.adjusted_statistic),
             f"{value.zscore:.2f}",
             _as_cell(value.log10_pvalue, value.pvalue_is_bound),
         )
         for ranker, value in zip(report.rankers, values, strict=True)
     )
-    return ReportTable(values[0].metric, _METRIC_HEADINGS, rows)
+    return ReportTable(values[0].metric.title, _METRIC_HEADINGS, rows)
 
 
 # Sentences for a paper, and the whole report.

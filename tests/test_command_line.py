@@ -332,14 +332,17 @@ def test_report_of_other_metrics(frame, csv, capsys):
     assert main(argv) == 0
     text = capsys.readouterr().out
     tables = cells_by_name(text, ["s1", "s 2/b"])[-2:]
-    assert re.findall("^(roc_auc|ndcg)$", text, flags=re.MULTILINE) == ["roc_auc", "ndcg"]
+    assert re.findall("^(ROC AUC|NDCG)$", text, flags=re.MULTILINE) == ["ROC AUC", "NDCG"]
     assert main([*argv, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     for name, row in zip(("s1", "s 2/b"), rows, strict=True):
         y_true, y_score = frame["y"], frame[name]
         expected = {
-            "roc_auc": (roc_auc_score(y_true, y_score), roc_auc_test(y_true, y_score)),
-            "ndcg": (ndcg_score([y_true], [y_score]), dcg_test(y_true, y_score, normalize=True)),
+            "RocAuc()": (roc_auc_score(y_true, y_score), roc_auc_test(y_true, y_score)),
+            "DiscountedCumulativeGain(normalize=True)": (
+                ndcg_score([y_true], [y_score]),
+                dcg_test(y_true, y_score, normalize=True),
+            ),
         }
         assert [entry["metric"] for entry in row["metrics"]] == list(expected)
         for entry, table in zip(row["metrics"], tables, strict=True):
@@ -375,7 +378,7 @@ def test_report_of_clusters(frame, tmp_path, capsys):
     (row,) = json.loads(capsys.readouterr().out)
     assert row["checks"][0]["code"] == "mixed-clusters"
     assert (row["pvalue"], row["plot"]) == (None, None)
-    assert row["low"] < row["average_precision"] < row["high"]
+    assert row["low"] < row["statistic"] < row["high"]
 
 
 def test_report_states_where_no_number_of_hits_is_enough(frame, csv, capsys):
@@ -442,9 +445,7 @@ def test_report_prints_json(frame, csv, capsys, tmp_path):
     result = average_precision_test(frame["y"], frame["s1"])
     assert row["name"] == "s1"
     assert (row["n_samples"], row["n_positives"]) == (200, 15)
-    assert row["average_precision"] == pytest.approx(
-        average_precision_score(frame["y"], frame["s1"])
-    )
+    assert row["statistic"] == pytest.approx(average_precision_score(frame["y"], frame["s1"]))
     assert row["log10_pvalue"] == pytest.approx(result.log10_pvalue, rel=1e-9)
     hits = frame.nlargest(20, "s1")["y"].sum()
     (at_k,) = row["at_k"]
@@ -498,9 +499,7 @@ def test_plots_of_similar_names_do_not_overwrite_each_other(frame, tmp_path, cap
 def test_report_understands_labels(frame, csv, capsys, label, options):
     assert main(["report", csv, "--label", label, "--score", "s1", "--json", *options]) == 0
     (row,) = json.loads(capsys.readouterr().out)
-    assert row["average_precision"] == pytest.approx(
-        average_precision_score(frame["y"], frame["s1"])
-    )
+    assert row["statistic"] == pytest.approx(average_precision_score(frame["y"], frame["s1"]))
 
 
 def test_report_takes_the_label_of_the_option(frame, csv, capsys):
@@ -621,9 +620,7 @@ def test_an_archive_is_read(frame, tmp_path, capsys):
     frame.to_csv(path, index=False)
     assert main(["report", str(path), "--label", "y", "--score", "s1", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
-    assert row["average_precision"] == pytest.approx(
-        average_precision_score(frame["y"], frame["s1"])
-    )
+    assert row["statistic"] == pytest.approx(average_precision_score(frame["y"], frame["s1"]))
 
 
 # The process of the command, as a shell runs it

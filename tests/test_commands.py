@@ -303,7 +303,7 @@ def test_large_whole_numbers_are_no_ties(tmp_path, capsys):
     assert main(["report", str(path), "--label", "hit", "--score", "score", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     expected = average_precision_score(np.arange(20) % 4 == 3, np.arange(20))
-    assert row["average_precision"] == pytest.approx(expected)
+    assert row["statistic"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("first", ["--score", "--lower-score"])

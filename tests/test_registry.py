@@ -200,17 +200,17 @@ def test_report_of_a_custom_metric(toy):
     ranking = Ranking.from_scores(y_true, y_score)
     expected = rank_statistic_test(ranking, statistic=TOY)
     by_name, by_instance = report_on_metrics(ranking, [toy, TOY])
-    assert (by_name.metric, by_instance.metric) == ("toy", repr(TOY))
+    assert by_name.metric == by_instance.metric == TOY
     for found in (by_name, by_instance):
         assert found.statistic == expected.statistic
         assert found.chance == expected.null_distribution.mean()
-        assert found.adjusted == expected.adjusted_statistic
+        assert found.adjusted_statistic == expected.adjusted_statistic
         assert found.zscore == expected.zscore
         assert (found.pvalue, found.log10_pvalue) == (expected.pvalue, expected.log10_pvalue)
     report = make_report(ranking, None, metrics=[toy])
-    assert "\n\ntoy\n" in report.to_text()
+    assert f"\n\n{TOY.title}\n" in report.to_text()
     (row,) = json.loads(report_as_json(report))
-    assert [entry["metric"] for entry in row["metrics"]] == ["toy"]
+    assert [entry["metric"] for entry in row["metrics"]] == [repr(TOY)]
 
 
 def test_report_refuses_metrics_without_a_name_or_that_need_k():
