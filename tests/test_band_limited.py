@@ -6,6 +6,7 @@ log p-values of a prototype and of importance sampling, sums over five levels.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections import Counter
@@ -30,6 +31,7 @@ from sklearn_rankinf import (
 from sklearn_rankinf._engine.canonical import CanonicalSum
 from sklearn_rankinf._engine.computed import ComputedDistribution, tails_of
 from sklearn_rankinf._engine.estimates import TailEstimates, accepted_error
+from sklearn_rankinf._engine.inversion import band_limited
 from sklearn_rankinf._engine.inversion.band_limited import majorant_and_gap
 from sklearn_rankinf._engine.inversion.bands import tilted_bands
 from sklearn_rankinf._engine.inversion.contour import ContourInversion
@@ -240,6 +242,24 @@ def test_bounds_of_metrics_enclose_enumeration(name, sizes, m):
     n_known = assert_encloses(bounds, values, shares, at_values)
     # Bounds of more than nothing, on either side of the mean.
     assert n_known > 0.5 * len(values)
+
+
+@pytest.mark.parametrize("log_share", [-12.0, -1.0])
+@pytest.mark.parametrize(("sizes", "m"), [([1, 2, 3, 4, 5, 6], 4), ([5] * 5, 7), ([50, 50], 20)])
+def test_paths_of_a_value_and_the_bound_of_all_others(sizes, m, log_share, monkeypatch):
+    settings = dataclasses.replace(band_limited.SETTINGS, costly=-1.0, log_share=log_share)
+    monkeypatch.setattr(band_limited, "SETTINGS", settings)
+    values, shares = enumerated(sizes, m, average_precision(sizes))
+    distribution = ComputedDistribution(AveragePrecision(), sum(sizes), m, np.array(sizes))
+    at, n_known = [int(share * (len(values) - 1)) for share in (0.3, 0.6, 0.8, 0.95, 1.0)], 0
+    for sign in (1, -1):
+        t = np.array([float(values[i]) for i in at]) - sign * 1e-12
+        lower, upper = distribution._tails.log_bounds(*distribution._form.value(t, sign))
+        for i, low, high in zip(at, lower, upper, strict=True):
+            p = sum(shares[i:] if sign > 0 else shares[: i + 1], Fraction(0))
+            assert low - 1e-12 <= math.log(p) <= high + 1e-12
+            n_known += low > -math.inf
+    assert n_known > len(at)
 
 
 # Published and independent values

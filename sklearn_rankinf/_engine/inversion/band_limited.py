@@ -74,6 +74,14 @@ class BandSettings:
     shifts: tuple[float, ...] = (-0.5, -1.0, -1.5, 0.5)
     saves: float = 3.0
     most_excess: float = 8.0
+    # Nodes times products of the band of a value, with a tolerance and without one, above which the
+    # paths that carry its tail are looked for, with tilts at these steps of the ladder; the log of
+    # the share of the tail's bound that they may leave out, and the scale of their tilts.
+    costly_with_tolerance: float = 3e7
+    costly: float = 2e8
+    steps: tuple[float, ...] = (-1.0, -0.5, 0.0, 0.5, 1.0)
+    log_share: float = -12.0
+    turns_at_scale: float = 10.0
     # Periods are 2**(1 / periods_of_octave) apart.
     periods_of_octave: int = 4
     # Share of the tilted total below which a path is left out, and of all such paths.
@@ -118,6 +126,7 @@ class BandLimitedTails:
         tolerance: float = 0.0,
     ) -> None:
         self._transform, self._support, self._tolerance = transform, support, tolerance
+        self._n_samples, self._mean = n_samples, mean
         self._tilts, upper = Tilts(transform, scale, scale, support), scale
         while self._starts_too_steep(mean) and upper < SETTINGS.largest_scale * scale:
             upper *= 2.0
@@ -188,6 +197,13 @@ class BandLimitedTails:
         """Tighten the bounds of some values, in place, with aliases of that size at most."""
         lower, upper, decay = bounds
         places, periods = self._planned(s[open_], sign, log_aliases)
+        alone = np.zeros(open_.size, dtype=bool)
+        for at, i in enumerate(open_.tolist()):
+            found = self._own_bounds(float(s[i]), float(places[at]), float(periods[at]), sign)
+            if found is not None:
+                alone[at] = True
+                lower[i], upper[i], decay[i] = found
+        open_, places, periods = open_[~alone], places[~alone], periods[~alone]
         for place, period in sorted(set(zip(places.tolist(), periods.tolist(), strict=True))):
             of_period = open_[(places == place) & (periods == period)]
             if math.isnan(period):
@@ -201,6 +217,32 @@ class BandLimitedTails:
                     lower[same] = found[0]
                     upper[same] = np.minimum(upper[same], found[1])
                     decay[same] = float(self._turns(sign, place, period)) / n
+
+    @cached_method
+    def _own_bounds(
+        self, s: float, place: float, period: float, sign: int
+    ) -> tuple[float, float, float] | None:
+        """The bounds of a value from the paths that carry its tail, where others are costly."""
+        if math.isnan(period):
+            return None
+        theta = float(self._tilts.theta(sign, place))
+        exponent = self._tilts.exponents(sign, np.full((1, 1), place), np.array([s]))[0]
+        width = min(float(self._wanted(exponent)[0]), SETTINGS.useful)
+        work = self._transform.work(theta, place > EXTREME)
+        costly = SETTINGS.costly_with_tolerance if self._tolerance else SETTINGS.costly
+        if width * self._turns(sign, place, period) * work <= costly:
+            return None
+        tilts = self._tilts.theta(sign, place + np.array(SETTINGS.steps))
+        found = self._transform.limited(tilts, s, SETTINGS.log_share)
+        if found is None:
+            return None
+        transform, log_rest = found
+        scale = SETTINGS.turns_at_scale / abs(theta)
+        numbers = self._n_samples, self._mean, scale, self._support, self._tolerance
+        tails = BandLimitedTails(transform, *numbers)
+        bounds = tails._log_bounds(np.array([s]), sign, False)
+        lower, upper, decay = (float(each[0]) for each in bounds)
+        return None if math.isinf(lower) else (lower, float(np.logaddexp(upper, log_rest)), decay)
 
     def _planned(self, s: Floats, sign: int, log_aliases: float) -> tuple[Floats, Floats]:
         """Index of a tilt and of a period for each value; nan where no tilt is known.
@@ -274,13 +316,6 @@ class BandLimitedTails:
 
     def _n_nodes(self, exponent: Floats, sign: int, place: float, period: float) -> Integers:
         """Number of nodes over half a period of the band; 0 if too few are affordable."""
-        wanted = np.full(exponent.shape, SETTINGS.widest)
-        if self._tolerance > 0.0:
-            # Bounds are apart by the factor exp(theta / width).
-            accepted = SETTINGS.part_of_tolerance * accepted_error(self._tolerance, exponent)
-            steps = np.ceil(SETTINGS.periods_of_octave * np.log2(0.5 / np.log1p(accepted)))
-            wanted = 2.0 ** (steps / SETTINGS.periods_of_octave)
-            wanted = np.clip(wanted, SETTINGS.least_wanted, SETTINGS.widest)
         theta, turns = (
             float(self._tilts.theta(sign, place)),
             float(self._turns(sign, place, period)),
@@ -290,9 +325,19 @@ class BandLimitedTails:
             min(SETTINGS.most_nodes, each / work) / turns
             for each in (self._work, self._useful_work)
         )
-        width = np.minimum(wanted, max(affordable, min(most, SETTINGS.useful)))
+        width = np.minimum(self._wanted(exponent), max(affordable, min(most, SETTINGS.useful)))
         nodes = np.ceil(width * turns)
         return np.asarray(np.where(width >= SETTINGS.narrowest, nodes, 0.0), dtype=np.int64)
+
+    def _wanted(self, exponent: Floats) -> Floats:
+        """Tilts that a band should be wide."""
+        if not self._tolerance:
+            return np.full(exponent.shape, SETTINGS.widest)
+        # Bounds are apart by the factor exp(theta / width).
+        accepted = SETTINGS.part_of_tolerance * accepted_error(self._tolerance, exponent)
+        steps = np.ceil(SETTINGS.periods_of_octave * np.log2(0.5 / np.log1p(accepted)))
+        wanted = 2.0 ** (steps / SETTINGS.periods_of_octave)
+        return np.asarray(np.clip(wanted, SETTINGS.least_wanted, SETTINGS.widest))
 
     @cached_method
     def _logs(

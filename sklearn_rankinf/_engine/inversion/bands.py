@@ -15,10 +15,11 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit, rel_entr
+from scipy.special import expit, logit, logsumexp, rel_entr
 
 from sklearn_rankinf._statistics.hypergeometric import binomial_log_weights, log_probability_of_hits
 from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
@@ -43,8 +44,12 @@ class BandSettings:
     hits: float = 12.0
     # Widths of the windows that are tried, relative to the first.
     widths: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0)
+    # Log of the share of the bound of a tail beyond which its paths must leave room in the window.
+    log_outside: float = -35.0
     # Range of the logarithms of a factor within which products of two floats are safe.
     log_range: float = 300.0
+    # Logarithms that take as long as a part of a convolution.
+    logarithms_of_part: int = 700
     # All paths are kept up to this number of hits.
     few_hits: int = 64
 
@@ -305,9 +310,30 @@ def _bands_in(
     share: float,
     window: Bands,
 ) -> tuple[Bands, float] | None:
-    """`tilted_bands` among the paths in a window; None if they do not lead to the end.
+    """`tilted_bands` among the paths in a window; None if they do not lead to the end."""
+    shares = _shares(increments, n_positives, tilt, window)
+    if shares is None:
+        return None
+    bands = Bands(*(np.empty_like(window.low) for _ in range(4)))
+    for block, (first, rows, y, hits) in enumerate(shares[0]):
+        kept = first + _not_negligible(rows, math.log(share))
+        bands.low[block], bands.high[block] = kept[0], kept[-1]
+        kept = y[_not_negligible(hits, math.log(share))]
+        bands.least[block], bands.most[block] = kept[0], kept[-1]
+    return bands, shares[1]
 
-    The state of the forward pass is a first number of hits, and log weights from there on.
+
+# First number of hits up to the end of a block and log shares from there on; hits in it and theirs.
+_Shares: TypeAlias = tuple[int, Floats, Integers, Floats]
+
+
+def _shares(
+    increments: Increments, n_positives: int, tilt: float, window: Bands
+) -> tuple[list[_Shares], float] | None:
+    """Log shares in the tilted total, up to a constant of each block, and log of the total.
+
+    Of the paths in a window; None if they do not lead to the end. The state of the forward pass is
+    a first number of hits, and log weights from there on.
     """
     n, m = increments.n_samples, n_positives
     steps, states, log_total = [], [(0, np.zeros(1))], -log_probability_of_hits(n, m)
@@ -327,18 +353,82 @@ def _bands_in(
         steps.append(step)
         states.append((step.first_reached + low + int(finite[0]), reached - reached.max()))
     log_total += float(states[-1][1][-1])
-    bands = Bands(*(np.empty_like(window.low) for _ in range(4)))
-    future, log_share = np.zeros(1), math.log(share)
-    for block in range(increments.sizes.size - 1, -1, -1):
-        step, (first, state) = steps[block], states[block + 1]
-        kept = first + _not_negligible(state + future, log_share)
-        bands.low[block], bands.high[block] = kept[0], kept[-1]
+    shares: list[_Shares] = []
+    future = np.zeros(1)
+    for step, (first, state) in zip(steps[::-1], states[:0:-1], strict=True):
         ahead = step.ahead(first, future)
-        kept = step.y[_not_negligible(step.hits(ahead), log_share)]
-        bands.least[block], bands.most[block] = kept[0], kept[-1]
+        shares.append((first, state + future, step.y, step.hits(ahead)))
         future = step.backward(ahead)
         future = future - future.max()
-    return bands, log_total
+    return shares[::-1], log_total
+
+
+def bands_of_tail(
+    increments: Increments, n_positives: int, tilts: Floats, t: float, log_share: float
+) -> tuple[Bands, float] | None:
+    """Paths that carry the tail beyond t, and the log of a bound of all others in it.
+
+    The part of the tail with h hits up to a block, or in it, has a Chernoff bound of each tilt:
+    its share of the tilted total times ``exp(K - tilt t)``. The lowest of these bounds are left out
+    from both ends while their sum is less than ``exp(log_share)`` times a bound of the tail. None
+    if the widest window is too narrow.
+    """
+    feasible = feasible_bands(increments, n_positives)
+    for width in SETTINGS.widths:
+        window, _ = windows(increments, n_positives, tilts, width)
+        bounds = _log_bounds_of_parts(increments, n_positives, tilts, t, window)
+        if bounds is None:
+            return None
+        log_tail = min(float(logsumexp(each)) for each in itertools.chain(*bounds))
+        spread = log_tail - math.log(4 * increments.sizes.size)
+        inside, _ = _carrying_parts(window, bounds, spread + SETTINGS.log_outside)
+        if inside.has_room_in(window, feasible):
+            found, log_rest = _carrying_parts(window, bounds, spread + log_share)
+            return found.ascending(), log_rest
+    return None
+
+
+_Parts: TypeAlias = tuple[list[Floats], list[Floats]]
+
+
+def _log_bounds_of_parts(
+    increments: Increments, n_positives: int, tilts: Floats, t: float, window: Bands
+) -> _Parts | None:
+    """Logs of the lowest Chernoff bounds of parts of a tail: by hits up to a block, and in it."""
+    starts = window.low, window.least
+    ends = window.high, window.most
+    parts = [
+        [np.full(n, np.inf) for n in (end - start + 1).tolist()]
+        for start, end in zip(starts, ends, strict=True)
+    ]
+    for tilt in tilts.tolist():
+        found = _shares(increments, n_positives, tilt, window)
+        if found is None:
+            return None
+        for block, (first, rows, _, hits) in enumerate(found[0]):
+            places = first - int(window.low[block]), 0
+            for bounds, place, logs in zip(parts, places, (rows, hits), strict=True):
+                own = np.full(bounds[block].size, -np.inf)
+                own[place : place + logs.size] = logs - logsumexp(logs) + found[1] - tilt * t
+                np.minimum(bounds[block], own, out=bounds[block])
+    return parts[0], parts[1]
+
+
+def _carrying_parts(window: Bands, bounds: _Parts, log_end: float) -> tuple[Bands, float]:
+    """Paths but for the ends of each block that add up to less; log of the sum of all ends."""
+    of_rows, of_hits = (np.array([_ends(each, log_end) for each in part]).T for part in bounds)
+    low, high = window.low + of_rows[:2].astype(np.int64)
+    least, most = window.least + of_hits[:2].astype(np.int64)
+    return Bands(low, high, most, least), float(logsumexp([of_rows[2], of_hits[2]]))
+
+
+def _ends(logs: Floats, log_end: float) -> tuple[int, int, float]:
+    """First and last place but for ends that add up to less; and log of the sum of both ends."""
+    up_to, down_to = (np.logaddexp.accumulate(each) for each in (logs, logs[::-1]))
+    first = min(int(np.searchsorted(up_to, log_end)), logs.size - 1)
+    n_last = min(int(np.searchsorted(down_to, log_end)), logs.size - 1 - first)
+    ends = [up_to[first - 1] if first else -math.inf, down_to[n_last - 1] if n_last else -math.inf]
+    return first, logs.size - 1 - n_last, float(np.logaddexp(*ends))
 
 
 def _not_negligible(log_weights: Floats, log_share: float) -> Integers:
@@ -414,13 +504,24 @@ class _Step:
 
 
 def _log_convolution(log_a: Floats, log_b: Floats) -> Floats:
-    """Log of the convolution: of parts in the range of floats, which are added in logarithms."""
-    log_sums = np.full(log_a.size + log_b.size - 1, -np.inf)
-    for (i, a), (j, b) in itertools.product(_in_range(log_a), _in_range(log_b)):
+    """Log of the convolution: of parts in the range of floats, which are added in logarithms.
+
+    Where parts are many, all terms are.
+    """
+    parts = list(itertools.product(_in_range(log_a), _in_range(log_b)))
+    width = log_a.size + log_b.size - 1
+    if len(parts) > 1 and log_a.size * log_b.size < SETTINGS.logarithms_of_part * len(parts):
+        terms = np.full((log_b.size, width + 1), -np.inf)
+        terms[:, : log_a.size] = log_b[:, None] + log_a
+        # A row length one shorter than the rows moves row i to the right by i.
+        shifted = terms.ravel()[: log_b.size * width].reshape(log_b.size, width)
+        return np.asarray(np.logaddexp.reduce(shifted, axis=0))
+    log_sums = np.full(width, -np.inf)
+    for (i, a), (j, b) in parts:
         top_a, top_b = a.max(), b.max()
         with np.errstate(divide="ignore"):
             sums = np.log(np.convolve(np.exp(a - top_a), np.exp(b - top_b))) + (top_a + top_b)
-        if sums.size == log_sums.size:
+        if sums.size == width:
             return np.asarray(sums)
         part = log_sums[i + j : i + j + sums.size]
         np.logaddexp(part, sums, out=part)

@@ -19,6 +19,7 @@ from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.inversion.bands import (
     Bands,
     balances,
+    bands_of_tail,
     feasible_bands,
     mean_hits,
     tilted_bands,
@@ -106,6 +107,11 @@ class Transform(Protocol):
     def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
         """Log transforms at nodes of the contour through a tilt; of blocks merged more if so."""
 
+    def limited(
+        self, tilts: Floats, t: float, log_share: float
+    ) -> tuple[RankingTransform, float] | None:
+        """The transform of the paths that carry the tail beyond t; log of a bound of the rest."""
+
 
 class RankingTransform:
     """``E exp(z S)`` of one ranking for z along contours: a `Transform`.
@@ -124,6 +130,8 @@ class RankingTransform:
         Size of the largest block before merging; None for that of `increments`.
     negligible : float, default=1e-22
         Paths that carry less than this share of the tilted total are left out.
+    limits : Bands, default=None
+        Paths that the expectation is restricted to; all of them are kept.
     """
 
     def __init__(
@@ -134,6 +142,7 @@ class RankingTransform:
         merged: bool = False,
         largest_block: int | None = None,
         negligible: float = 1e-22,
+        limits: Bands | None = None,
     ) -> None:
         self.merged, self._negligible = merged, negligible
         self._largest_block = largest_block or int(increments.sizes.max())
@@ -142,7 +151,7 @@ class RankingTransform:
         # Where all paths are kept, blocks of no more items than hits take longer than the items.
         as_fast = coarse.sizes.max() <= n_positives <= _FEW_HITS and self._largest_block == 1
         self._increments, self._coarse = increments, coarse if merged or not as_fast else increments
-        self._n_positives = n_positives
+        self._n_positives, self._limits = n_positives, limits
 
     @property
     def n_blocks(self) -> int:
@@ -235,11 +244,32 @@ class RankingTransform:
         for part in (left, *(left[i : i + 1] for i in range(left.size))):
             some = part[~np.isfinite(values[part])]
             if some.size:
-                narrow = windows(blocks, m, thetas[some], _NARROW)
+                narrow = self._narrow(blocks, thetas[some])
                 values[some] = log_transform(blocks, m, thetas[some], *narrow).real
+        if self._limits is not None:
+            return np.where(np.isfinite(values), values, np.nan)
         for i in np.flatnonzero(~np.isfinite(values)):
             values[i] = tilted_bands(blocks, m, float(thetas[i]))[1]
         return values
+
+    def _narrow(self, blocks: Increments, thetas: Floats) -> tuple[Bands, Floats]:
+        """Bands of log transforms at real tilts, and what balances their rows."""
+        if self._limits is None:
+            return windows(blocks, self._n_positives, thetas, _NARROW)
+        each = [balances(blocks, self._n_positives, theta) for theta in thetas.tolist()]
+        return self._limits, np.concatenate(each, axis=1)
+
+    def limited(
+        self, tilts: Floats, t: float, log_share: float
+    ) -> tuple[RankingTransform, float] | None:
+        """The transform of the paths that carry the tail beyond t; log of a bound of the rest."""
+        if self.merged or self._limits is not None:
+            return None
+        blocks, m = self._increments, self._n_positives
+        found = bands_of_tail(blocks, m, tilts, t, log_share)
+        if found is None:
+            return None
+        return RankingTransform(blocks, blocks, m, limits=found[0]), found[1]
 
     def work(self, theta: float, is_extreme: bool) -> float:
         return self._bands_at(theta, is_extreme, coarse=False).work()
@@ -264,6 +294,8 @@ class RankingTransform:
     def _bands_at(self, theta: float, is_extreme: bool, coarse: bool) -> Bands:
         """Rows that matter at a tilt: all of them where they are few, and blocks are not merged."""
         increments = self._planning(theta) if coarse else self._increments
+        if self._limits is not None:
+            return self._limits
         if self._n_positives <= _FEW_HITS and not self.merged and not is_extreme:
             return feasible_bands(increments, self._n_positives)
         if coarse or self.merged:
@@ -274,8 +306,8 @@ class RankingTransform:
     @cached_method
     def _balance(self, theta: float, is_extreme: bool) -> Floats:
         """What balances the rows of `coarse` at a tilt; nothing if they are few and it is weak."""
-        blocks = self._planning(theta)
-        if self._n_positives <= _FEW_HITS and not is_extreme:
+        blocks, always = self._planning(theta), is_extreme or self._limits is not None
+        if self._n_positives <= _FEW_HITS and not always:
             return np.zeros((blocks.sizes.size, 1))
         return balances(blocks, self._n_positives, theta)
 
@@ -344,6 +376,9 @@ class ClosedTransform:
 
     def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
         return self._log_mgf(z)
+
+    def limited(self, tilts: Floats, t: float, log_share: float) -> None:
+        """Nothing: a closed form has no paths."""
 
 
 def largest_increment(increments: Increments) -> float:
