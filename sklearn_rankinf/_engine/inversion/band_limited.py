@@ -29,7 +29,7 @@ import numpy as np
 
 from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import TailEstimates, accepted_error
-from sklearn_rankinf._engine.inversion.ranking_transform import Transform
+from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform, Transform
 from sklearn_rankinf._engine.inversion.tilts import EXTREME, Tilts
 from sklearn_rankinf._engine.inversion.trapezoid import (
     DOUBT_OF_MERGED_TIES,
@@ -199,10 +199,10 @@ class BandLimitedTails:
         places, periods = self._planned(s[open_], sign, log_aliases)
         alone = np.zeros(open_.size, dtype=bool)
         for at, i in enumerate(open_.tolist()):
-            found = self._own_bounds(float(s[i]), float(places[at]), float(periods[at]), sign)
-            if found is not None:
+            own = self._own_bounds(float(s[i]), float(places[at]), float(periods[at]), sign)
+            if own is not None:
                 alone[at] = True
-                lower[i], upper[i], decay[i] = found
+                lower[i], upper[i], decay[i] = own
         open_, places, periods = open_[~alone], places[~alone], periods[~alone]
         for place, period in sorted(set(zip(places.tolist(), periods.tolist(), strict=True))):
             of_period = open_[(places == place) & (periods == period)]
@@ -223,7 +223,7 @@ class BandLimitedTails:
         self, s: float, place: float, period: float, sign: int
     ) -> tuple[float, float, float] | None:
         """The bounds of a value from the paths that carry its tail, where others are costly."""
-        if math.isnan(period):
+        if math.isnan(period) or not isinstance(self._transform, RankingTransform):
             return None
         theta = float(self._tilts.theta(sign, place))
         exponent = self._tilts.exponents(sign, np.full((1, 1), place), np.array([s]))[0]

@@ -427,8 +427,9 @@ def _ends(logs: Floats, log_end: float) -> tuple[int, int, float]:
     up_to, down_to = (np.logaddexp.accumulate(each) for each in (logs, logs[::-1]))
     first = min(int(np.searchsorted(up_to, log_end)), logs.size - 1)
     n_last = min(int(np.searchsorted(down_to, log_end)), logs.size - 1 - first)
-    ends = [up_to[first - 1] if first else -math.inf, down_to[n_last - 1] if n_last else -math.inf]
-    return first, logs.size - 1 - n_last, float(np.logaddexp(*ends))
+    before = up_to[first - 1] if first else -math.inf
+    beyond = down_to[n_last - 1] if n_last else -math.inf
+    return first, logs.size - 1 - n_last, float(np.logaddexp(before, beyond))
 
 
 def _not_negligible(log_weights: Floats, log_share: float) -> Integers:

@@ -107,11 +107,6 @@ class Transform(Protocol):
     def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
         """Log transforms at nodes of the contour through a tilt; of blocks merged more if so."""
 
-    def limited(
-        self, tilts: Floats, t: float, log_share: float
-    ) -> tuple[RankingTransform, float] | None:
-        """The transform of the paths that carry the tail beyond t; log of a bound of the rest."""
-
 
 class RankingTransform:
     """``E exp(z S)`` of one ranking for z along contours: a `Transform`.
@@ -376,9 +371,6 @@ class ClosedTransform:
 
     def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
         return self._log_mgf(z)
-
-    def limited(self, tilts: Floats, t: float, log_share: float) -> None:
-        """Nothing: a closed form has no paths."""
 
 
 def largest_increment(increments: Increments) -> float:
