@@ -90,7 +90,7 @@ class BandSettings:
     # Largest rounding error of a transform's size, and that of an exponent in units of its last
     # place.
     rounding: float = 1e-9
-    ulps: float = 16.0
+    ulps: float = 64.0
     # Nodes of one pass: at least the first, and as many as keep its state in the cache.
     chunk: int = 512
     state: int = 32_768

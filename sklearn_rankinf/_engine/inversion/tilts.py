@@ -64,6 +64,8 @@ class TiltSettings:
     excess_of_grid: float = 1.0
     excess_of_place: float = 3.0
     most_moves: int = 8
+    # Standard deviations of a tilt, at most, for which others of the ladder hold aliases down.
+    few_deviations: float = 12.0
     # Distances of tilts whose Chernoff bounds hold aliases down.
     distances: tuple[float, ...] = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0)
     # The excess of the usual upper tilt for lower tails, its complements, may be larger by this.
@@ -231,9 +233,18 @@ class Tilts:
 
     @cached_method
     def around(self, side: int, place: float) -> tuple[Floats, Floats]:
-        """No tilt, one tilt and others below and above it; the log transforms, inf if not known."""
-        thetas = self.theta(side, place + _STEPS)
-        log_mgfs = self._transform.log_mgfs(thetas)
+        """No tilt, one tilt and others below and above it; the log transforms, inf if not known.
+
+        Those of the ladder are enough where the tilt is of few standard deviations.
+        """
+        thetas, at = self.theta(side, place + _STEPS), place - TILTS.first + _STEPS
+        known = self.ladder(side, 1)[1]
+        whole = np.clip(np.round(at), 0, known.size - 1).astype(int)
+        is_inside = at[0] == np.clip(round(at[0]), 2, known.size - 3)
+        if is_inside and abs(thetas[0]) * self.deviation(side, place) <= TILTS.few_deviations:
+            log_mgfs = np.where(at == whole, known[whole], math.inf)
+        else:
+            log_mgfs = self._transform.log_mgfs(thetas)
         log_mgfs = np.where(np.isnan(log_mgfs), math.inf, log_mgfs)
         return np.append(0.0, thetas), np.append(0.0, log_mgfs)
 
