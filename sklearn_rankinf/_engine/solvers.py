@@ -258,8 +258,8 @@ class Tails:
         worth_band = s.wide if self.merges else rough
         last = s.tolerable if self.merges else partial(self._error_worth_seconds, good)
         # Lists with ties differ from fold to fold: a band takes less time than a first contour.
-        few = self._n_blocks <= s.bands_first_up_to
-        early = (self._is_certified or few) and self._tolerance >= ROUGH_TOLERANCE
+        tied = self._n_blocks < self._n_samples and self._n_blocks <= s.bands_first_up_to
+        early = (self._is_certified or tied) and self._tolerance >= ROUGH_TOLERANCE
         above = s.tolerable if few_hits else good
         if self._is_clustered and not early:
             above = s.unclear
