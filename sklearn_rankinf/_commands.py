@@ -37,10 +37,9 @@ from sklearn_rankinf._planning_search import min_detectable_odds, min_positives
 from sklearn_rankinf._plot import TopKSignificanceDisplay, new_figure
 from sklearn_rankinf._queries import mean_average_precision_test
 from sklearn_rankinf._ranking import Ranking, resolve_k
-from sklearn_rankinf._report_checks import counted
 from sklearn_rankinf._report_numbers import LEVEL, pvalue_less
 from sklearn_rankinf._report_text import comparison_tables, table_as_text, with_fraction
-from sklearn_rankinf._results import plain_value, without_nan
+from sklearn_rankinf._results import counted, plain_value, without_nan
 from sklearn_rankinf._significance import metric_test
 from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
 

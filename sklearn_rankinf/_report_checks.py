@@ -14,6 +14,7 @@ from sklearn_rankinf._metric_test_result import MetricTestResult
 from sklearn_rankinf._metrics import AveragePrecision
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._report_numbers import RankerReport
+from sklearn_rankinf._results import counted
 
 DOCUMENTATION = "https://sklearn-rankinf.readthedocs.io/en/latest/"
 """Address of the documentation."""
@@ -624,11 +625,6 @@ CHECKS = (
     ),
 )
 """All checks. Those that make the others irrelevant come first."""
-
-
-def counted(number: int, what: str) -> str:
-    """Return a number with its noun in the singular or plural."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _enumerated(parts: list[str]) -> str:

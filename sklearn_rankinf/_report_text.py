@@ -15,9 +15,10 @@ from sklearn_rankinf._interval_results import MetricIntervalResult
 from sklearn_rankinf._metric_test_result import MetricTestResult, limits_of_pvalue
 from sklearn_rankinf._metrics import RocAuc, in_sentence
 from sklearn_rankinf._multiple_comparison import MetricMultipleComparisonTestResult
-from sklearn_rankinf._report_checks import ReportCheck, counted
+from sklearn_rankinf._report_checks import ReportCheck
 from sklearn_rankinf._report_numbers import HitsReport, RankerReport
 from sklearn_rankinf._results import (
+    counted,
     format_count,
     format_pvalue,
     format_table,

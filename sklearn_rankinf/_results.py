@@ -341,3 +341,8 @@ def shortened(name: Any, length: int) -> str:
     if len(text) <= length:
         return text
     return f"{text[: length - n_last - 1].rstrip()}…{text[-n_last:].lstrip()}"
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number with its noun in the singular or plural."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
