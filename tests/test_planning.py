@@ -567,30 +567,6 @@ def test_first_order_standard_error_where_there_is_none():
         assert math.isnan(result.first_order_standard_error)
 
 
-# Results.
-
-RESULTS = {
-    "MetricPowerResult": lambda: metric_power(50, 5, odds=2.0, n_simulations=50),
-    "MetricComparisonPowerResult": lambda: metric_comparison_power(
-        50, 10, auc_a=0.9, auc_b=0.6, metric="roc_auc", method="delong", n_simulations=5
-    ),
-    "MetricIntervalWidthResult": lambda: metric_interval_width(
-        50, 10, auc=0.9, metric="roc_auc", n_simulations=5
-    ),
-}
-
-
-@pytest.mark.parametrize("name", RESULTS)
-def test_results(name):
-    result = RESULTS[name]()
-    assert type(result).__name__ == name
-    sentence = result.summary()
-    assert sentence.startswith("With ")
-    assert sentence.endswith(".")
-    assert "±" in sentence
-    assert "\n" not in sentence
-
-
 # Errors.
 
 EFFECT = "Pass exactly one of odds and auc"

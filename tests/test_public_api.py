@@ -3,13 +3,11 @@
 import inspect
 import itertools
 import pathlib
-import pickle
 import re
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError
 
-import numpy as np
 import pytest
 
 import sklearn_rankinf
@@ -518,18 +516,6 @@ def test_interface_of_a_distribution_over_queries(method):
 def test_public_objects_have_the_public_module():
     for name in set(sklearn_rankinf.__all__) - INSTANCES:
         assert getattr(sklearn_rankinf, name).__name__ == name
-
-
-@pytest.mark.parametrize("method", ["analytic", "permutation", "normal"])
-def test_distributions_and_results_survive_pickling(method):
-    rng = np.random.default_rng(0)
-    y_true = np.r_[np.ones(5, int), np.zeros(35, int)]
-    result = sklearn_rankinf.average_precision_test(y_true, rng.normal(size=40), method=method)
-    copy = pickle.loads(pickle.dumps(result))
-    assert copy.pvalue == result.pvalue
-    null, again = result.null_distribution, copy.null_distribution
-    assert again.pvalue(0.3) == null.pvalue(0.3)
-    assert again.mean() == null.mean()
 
 
 def test_the_lowest_floor_imports_numpy_and_scipy_only():

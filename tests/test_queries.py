@@ -1079,7 +1079,7 @@ def test_columns_and_table():
     assert table["query"].tolist() == list(dict.fromkeys(pairs))
 
 
-def test_repr_and_pickle():
+def test_repr_and_sentence():
     result = mean_average_precision_test(
         {"x": Ranking.from_counts([1] * 4, [1, 0, 0, 0]), "y": Ranking.from_counts([2], [1])}
     )
@@ -1094,9 +1094,6 @@ def test_repr_and_pickle():
         "better than random labelling (exact test, one-sided; 2 positives among 6 samples)."
     )
     assert isinstance(result, MeanAveragePrecisionTestResult)
-    copy = pickle.loads(pickle.dumps(result))
-    assert numbers_of(copy) == numbers_of(result)
-    assert copy.null_distribution.pvalue(0.7) == result.null_distribution.pvalue(0.7) == 0.25
     for name in ("statistic", "pvalue", "log10_pvalue", "zscore", "adjusted_statistic"):
         assert type(getattr(result, name)) is float
     assert type(result.n_samples) is type(result.n_queries_without_positives) is int

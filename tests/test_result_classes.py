@@ -222,6 +222,9 @@ def test_copies_are_equal(result):
         assert repr(again) == repr(result)
         assert again.to_dict() == result.to_dict()
         assert again.summary() == result.summary()
+        null = getattr(again, "null_distribution", None)
+        if null is not None:
+            assert null.pvalue(0.4) == result.null_distribution.pvalue(0.4)
 
 
 @EACH

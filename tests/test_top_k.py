@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import pickle
 from collections import Counter
 from fractions import Fraction
 from functools import cache
@@ -696,15 +695,6 @@ def test_repr_names_the_test():
         "TopKNullDistribution(RecallAtK(k=2), n_samples=8, n_positives=3, "
         "n_blocks=2, method='analytic')"
     )
-
-
-@pytest.mark.parametrize("method", ["analytic", "permutation", "binomial", "normal"])
-def test_distributions_and_results_pickle(method):
-    y_true, y_score = labels_and_scores((3, 5, 12), (1, 2, 5, 9))
-    result = recall_at_k_test(y_true, y_score, k=[2, 6], method=method)
-    again = pickle.loads(pickle.dumps(result))
-    assert_array_equal(again.pvalue, result.pvalue)
-    assert_array_equal(again.null_distribution.pvalue(0.4), result.null_distribution.pvalue(0.4))
 
 
 # ---------------------------------------------------------------------------------------------
