@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from scipy.special import betainc, logsumexp
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._ranking import (
@@ -30,7 +29,7 @@ from sklearn_rankinf._ranking import (
     warn_caller,
 )
 from sklearn_rankinf._results import Result, state_pvalue
-from sklearn_rankinf._sampling.labellings import chunk_sizes
+from sklearn_rankinf._sampling.draws import Draws, chunk_sizes
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
 Booleans: TypeAlias = NDArray[np.bool_]
@@ -257,7 +256,7 @@ def randomization_test(
     _check_method(method, metric)
     n_permutations = check_integer(n_permutations, "n_permutations", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
-    draws = _Draws(n_permutations, as_seed_sequence(random_state), n_jobs, verbose)
+    draws = Draws(n_permutations, as_seed_sequence(random_state), n_jobs, verbose)
     if callable(metric):
         comparison = _compare_by_calls(
             metric, y_true, y_pred_a, y_pred_b, clusters, method, alternative, draws
@@ -304,28 +303,6 @@ def _name_of(metric: Any) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class _Draws:
-    """Options for drawing random swaps."""
-
-    n_draws: int
-    seeds: np.random.SeedSequence
-    n_jobs: int | None
-    verbose: int
-
-    def count(self, function: Callable[..., int], sizes: list[int]) -> int:
-        """Sum of the counts of chunks of these sizes, each of which has its random stream."""
-        counts = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
-            delayed(function)(size, seed)
-            for size, seed in zip(sizes, self.seeds.spawn(len(sizes)), strict=True)
-        )
-        return sum(counts)
-
-    def log_pvalue(self, n_exceedances: int) -> float:
-        """Logarithm of the p-value with the observed outputs as one more draw."""
-        return math.log((n_exceedances + 1.0) / (self.n_draws + 1.0))
-
-
-@dataclass(frozen=True, eq=False)
 class _Comparison:
     """Values and p-value of the comparison of two systems."""
 
@@ -341,7 +318,7 @@ class _Comparison:
 
 
 def _compare_counts(
-    metric: str, sample: Sample, method: str, alternative: str, draws: _Draws
+    metric: str, sample: Sample, method: str, alternative: str, draws: Draws
 ) -> _Comparison:
     """Compare by the numbers of true and false positives."""
     positive, (by_a, by_b), units = sample.positive, sample.scores, sample.design.clusters
@@ -583,9 +560,7 @@ class _Differences:
         return large
 
 
-def _log_pvalue_of_swaps(
-    differences: _Differences, method: str, draws: _Draws
-) -> tuple[float, str]:
+def _log_pvalue_of_swaps(differences: _Differences, method: str, draws: Draws) -> tuple[float, str]:
     """Logarithm of the p-value, and the method that found it."""
     swaps = differences.swaps
     if method == "exact" and not swaps.can_be_counted:
@@ -602,8 +577,8 @@ def _log_pvalue_of_swaps(
         doubled = math.log(2.0) if differences.is_two_sided else 0.0
         return min(0.0, doubled + swaps.log_upper_tail(first)), "exact"
     chunk = _CountedSwaps(swaps, first, differences.is_two_sided)
-    sizes = chunk_sizes(draws.n_draws, swaps.n_units.size)
-    return draws.log_pvalue(draws.count(chunk.count_large, sizes)), "randomization"
+    sizes = chunk_sizes(draws.n_resamples, swaps.n_units.size)
+    return _log_pvalue(draws, chunk, sizes), "randomization"
 
 
 @dataclass(frozen=True, eq=False)
@@ -614,9 +589,9 @@ class _CountedSwaps:
     first: Integers
     is_two_sided: bool
 
-    def count_large(self, n_draws: int, seed: np.random.SeedSequence) -> int:
+    def count_large(self, n_draws: int, rng: np.random.Generator) -> int:
         """Number of draws that are as extreme."""
-        x, z = self.swaps.draw(n_draws, np.random.default_rng(seed))
+        x, z = self.swaps.draw(n_draws, rng)
         large = x >= self.first[z]
         if self.is_two_sided:
             large |= self.swaps.n_true - x >= self.first[self.swaps.n_false - z]
@@ -713,7 +688,7 @@ def _compare_by_calls(
     clusters: Iterable[Hashable] | None,
     method: str,
     alternative: str,
-    draws: _Draws,
+    draws: Draws,
 ) -> _Comparison:
     """Compare by a metric that takes labels as they are."""
     labels = read_labels(y_true, {"y_pred_a": y_pred_a, "y_pred_b": y_pred_b})
@@ -728,7 +703,7 @@ def _compare_by_calls(
     return _Comparison(*values, log_pvalue, used, differs.size, swapped.size)
 
 
-def _log_pvalue_of_calls(calls: _CalledSwaps, method: str, draws: _Draws) -> tuple[float, str]:
+def _log_pvalue_of_calls(calls: _CalledSwaps, method: str, draws: Draws) -> tuple[float, str]:
     """Return the logarithm of the p-value, and the method that was used."""
     if method == "exact" and calls.n_units > _MOST_LISTED_UNITS:
         raise ValueError(
@@ -738,21 +713,20 @@ def _log_pvalue_of_calls(calls: _CalledSwaps, method: str, draws: _Draws) -> tup
         )
     # The metric of a after a swap is that of b after the opposite swap, so half are enumerated.
     n_listed = 1 << max(calls.n_units - 1, 0)
-    is_listed = calls.n_units <= _MOST_LISTED_UNITS and n_listed <= draws.n_draws
+    is_listed = calls.n_units <= _MOST_LISTED_UNITS and n_listed <= draws.n_resamples
     if method == "exact" or (method == "auto" and is_listed):
-        chunks = [
-            (first, min(first + _CALLS_PER_CHUNK, n_listed))
-            for first in range(0, n_listed, _CALLS_PER_CHUNK)
-        ]
-        counts = Parallel(n_jobs=draws.n_jobs, verbose=draws.verbose)(
-            delayed(calls.count_listed)(first, last) for first, last in chunks
-        )
+        firsts = range(0, n_listed, _CALLS_PER_CHUNK)
+        chunks = ((first, min(first + _CALLS_PER_CHUNK, n_listed)) for first in firsts)
+        counts = draws.in_parallel(calls.count_listed, chunks)
         return math.log(sum(counts) / (2 * n_listed)), "exact"
-    sizes = [
-        min(_CALLS_PER_CHUNK, draws.n_draws - done)
-        for done in range(0, draws.n_draws, _CALLS_PER_CHUNK)
-    ]
-    return draws.log_pvalue(draws.count(calls.count_large, sizes)), "randomization"
+    sizes = chunk_sizes(draws.n_resamples, 1, _CALLS_PER_CHUNK)
+    return _log_pvalue(draws, calls, sizes), "randomization"
+
+
+def _log_pvalue(draws: Draws, swaps: _CountedSwaps | _CalledSwaps, sizes: list[int]) -> float:
+    """Logarithm of the p-value of random swaps that are drawn in chunks of these sizes."""
+    counts = draws.over(swaps.count_large, draws.chunks(sizes))
+    return math.log(draws.pvalue(sum(counts)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -819,9 +793,8 @@ class _CalledSwaps:
         difference = values[:, 0] - values[:, 1]
         return difference >= self.reached, -difference >= self.reached
 
-    def count_large(self, n_draws: int, seed: np.random.SeedSequence) -> int:
+    def count_large(self, n_draws: int, rng: np.random.Generator) -> int:
         """Number of random swaps that are as extreme."""
-        rng = np.random.default_rng(seed)
         greater, less = self._is_large(rng.random((n_draws, self.n_units)) < 0.5)
         extreme = {"two-sided": greater | less, "greater": greater, "less": less}
         return int(np.sum(extreme[self.alternative]))

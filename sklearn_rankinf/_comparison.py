@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._estimates import (
     Estimate,
@@ -65,6 +64,7 @@ from sklearn_rankinf._results import (
     state_interval,
     state_pvalue,
 )
+from sklearn_rankinf._sampling.draws import CELLS_PER_CHUNK, Draws, chunk_sizes, pvalue_of_draws
 from sklearn_rankinf._sampling.swaps import (
     PairedSampler,
     SignFlipSampler,
@@ -95,8 +95,6 @@ WAYS = {
     "t": "paired t test over queries",
     "wilcoxon": "Wilcoxon signed-rank test over queries",
 }
-# Number of resampled items that are evaluated in one task.
-_CELLS_PER_CHUNK = 4_000_000
 
 
 class DifferenceResult(Result):
@@ -399,7 +397,7 @@ def metric_comparison_test(
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
     # A generator is drawn from once, so that the interval and the p-value use the same resamples.
-    drawing = _Drawing(n_permutations, as_seed_sequence(random_state), n_jobs, verbose)
+    draws = Draws(n_permutations, as_seed_sequence(random_state), n_jobs, verbose)
     if groups is not None:
         check_queries_alone(strata=strata)
     sample = Sample.read(
@@ -412,67 +410,37 @@ def metric_comparison_test(
         clusters=clusters,
     )
     if groups is not None:
-        return _compare_runs(chosen, sample, alternative, method, margin, drawing)
+        return _compare_runs(chosen, sample, alternative, method, margin, draws)
     method = _choose(chosen, method, margin, sample.design)
     both = Difference(chosen.at(sample.n_items), sample)
-    return _compare(both, alternative, method, margin, drawing)
+    return _compare(both, alternative, method, margin, draws)
 
 
-@dataclass(frozen=True)
-class _Drawing:
-    """Options for drawing random swaps, flips and resamples."""
+def _pvalue_of_swaps(
+    sampler: PairedSampler, draws: Draws, alternative: str
+) -> tuple[float, int, bool]:
+    """P-value of the observed difference among all swaps or random ones, and their number.
 
-    n_resamples: int
-    random_state: Any
-    n_jobs: int | None
-    verbose: int
-
-    def seeds(self, n_streams: int) -> list[np.random.SeedSequence]:
-        """Return the seeds of random streams, which are the same in every call."""
-        whole = as_seed_sequence(self.random_state)
-        # A sequence counts its spawned children; a copy starts again.
-        copy = np.random.SeedSequence(whole.entropy, spawn_key=whole.spawn_key)
-        return copy.spawn(n_streams)
-
-    def differences(self, sampler: PairedSampler) -> tuple[Floats, bool]:
-        """Return the differences of all swaps or of random ones, and whether they are all."""
-        n_listed = sampler.n_listed
-        parallel = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)
-        if n_listed is not None and n_listed <= self.n_resamples:
-            ends = np.cumsum(sampler.chunks(n_listed)).tolist()
-            found = parallel(
-                delayed(sampler.listed)(first, last)
-                for first, last in zip([0, *ends[:-1]], ends, strict=True)
-            )
-            return np.concatenate(found), True
-        sizes = sampler.chunks(self.n_resamples)
-        seeds = self.seeds(len(sizes))
-        found = parallel(
-            delayed(_draw)(sampler, size, seed) for size, seed in zip(sizes, seeds, strict=True)
-        )
-        return np.concatenate(found), False
-
-    def pvalue(self, sampler: PairedSampler, alternative: str) -> tuple[float, int, bool]:
-        """Return the p-value of the observed difference, and the number of resamples.
-
-        The last entry is whether no random resample was as extreme as the observed difference.
-        """
-        if sampler.n_units == 0:
-            return 1.0, 0, False
-        differences, is_complete = self.differences(sampler)
-        pvalue = randomization_pvalue(
-            sampler.observed(),
-            differences,
-            alternative=alternative,  # type: ignore[arg-type]
-            tolerance=sampler.tolerance,
-            is_complete=is_complete,
-        )
-        is_bound = not is_complete and pvalue * (differences.size + 1) < 1.5
-        return pvalue, differences.size, is_bound
-
-
-def _draw(sampler: Any, size: int, seed: np.random.SeedSequence) -> Floats:
-    return np.asarray(sampler.draw(size, np.random.default_rng(seed)))
+    The last entry is whether no random swap was as extreme as the observed difference.
+    """
+    if sampler.n_units == 0:
+        return 1.0, 0, False
+    n_listed = sampler.n_listed
+    is_complete = n_listed is not None and n_listed <= draws.n_resamples
+    if is_complete:
+        assert n_listed is not None
+        differences = draws.listed(sampler, n_listed)
+    else:
+        differences = draws.of(sampler)
+    pvalue = randomization_pvalue(
+        sampler.observed(),
+        differences,
+        alternative=alternative,  # type: ignore[arg-type]
+        tolerance=sampler.tolerance,
+        is_complete=is_complete,
+    )
+    is_bound = not is_complete and pvalue * (differences.size + 1) < 1.5
+    return pvalue, differences.size, is_bound
 
 
 # Two rankings.
@@ -572,7 +540,7 @@ def _choose(metric: Metric, method: str, margin: float | None, design: Design) -
 
 
 def _compare(
-    both: Difference, alternative: str, method: str, margin: float | None, drawing: _Drawing
+    both: Difference, alternative: str, method: str, margin: float | None, draws: Draws
 ) -> MetricComparisonTestResult:
     """Compare two rankings by a method of their metric."""
     metric, sample = both.metric, both.sample
@@ -591,7 +559,7 @@ def _compare(
     elif method in ("swap", "score_swap"):
         ranks = _ranks(sample, pooled=method == "score_swap")
         sampler = SwapSampler(metric, sample.positive, *ranks, sample.design.clusters)
-        pvalue, n_resamples, is_bound = drawing.pvalue(sampler, alternative)
+        pvalue, n_resamples, is_bound = _pvalue_of_swaps(sampler, draws, alternative)
     elif method == "influence":
         pvalue = _influence_pvalue(both, alternative)
     elif method == "delong":
@@ -599,9 +567,9 @@ def _compare(
         pvalue = float(limits.t_test(*moments, math.inf, alternative).pvalue)
         interval = _DeLong(*moments)
     elif method == "bootstrap":
-        differences = _Bootstrap(metric, sample).all(drawing)
+        differences = draws.of(_Bootstrap(metric, sample))
         pvalue = pvalue_beyond_zero(differences, alternative)
-        n_resamples, interval = drawing.n_resamples, _Percentiles(differences)
+        n_resamples, interval = draws.n_resamples, _Percentiles(differences)
     else:
         pvalue, interval = _hits_pvalue(both, alternative, method)
     return MetricComparisonTestResult(
@@ -779,8 +747,7 @@ class _Bootstrap:
 
     def chunks(self, n_resamples: int) -> list[int]:
         """Return the sizes of the chunks of resamples."""
-        size = max(1, _CELLS_PER_CHUNK // self.sample.n_items)
-        return [min(size, n_resamples - done) for done in range(0, n_resamples, size)]
+        return chunk_sizes(n_resamples, self.sample.n_items, CELLS_PER_CHUNK)
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
         """Draw differences."""
@@ -801,20 +768,11 @@ class _Bootstrap:
         there = sizes > 0
         return float(self.metric.evaluate(sizes[there], in_blocks[there]))
 
-    def all(self, drawing: _Drawing) -> Floats:
-        """Differences of all resamples."""
-        sizes = self.chunks(drawing.n_resamples)
-        seeds = drawing.seeds(len(sizes))
-        found = Parallel(n_jobs=drawing.n_jobs, verbose=drawing.verbose)(
-            delayed(_draw)(self, size, seed) for size, seed in zip(sizes, seeds, strict=True)
-        )
-        return np.concatenate(found)
-
 
 def pvalue_beyond_zero(differences: Floats, alternative: str) -> float:
     """P-value of resampled differences: their proportion on the other side of 0."""
     n = differences.size
-    below, above = ((int(np.sum(s * differences >= 0.0)) + 1) / (n + 1) for s in (-1.0, 1.0))
+    below, above = (float(pvalue_of_draws(np.sum(s * differences >= 0.0), n)) for s in (-1.0, 1.0))
     if alternative == "two-sided":
         return min(1.0, 2.0 * min(below, above))
     return below if alternative == "greater" else above
@@ -858,7 +816,7 @@ def _compare_runs(
     alternative: str,
     method: str,
     margin: float | None,
-    drawing: _Drawing,
+    draws: Draws,
 ) -> MetricComparisonTestResult:
     """Compare two runs by their differences query by query."""
     values, clusters = values_of_queries(metric, sample), _clusters_of_queries(sample.design)
@@ -890,7 +848,7 @@ def _compare_runs(
         pvalue = within_margin(mean, error, margin, differences.size - 1, alternative)
     elif method == "sign_flip":
         sampler = SignFlipSampler(differences, clusters)
-        pvalue, n_resamples, is_bound = drawing.pvalue(sampler, alternative)
+        pvalue, n_resamples, is_bound = _pvalue_of_swaps(sampler, draws, alternative)
     elif np.ptp(differences) == 0.0 and differences[0] == 0.0:
         pvalue = 1.0
     elif method == "t":
@@ -899,11 +857,11 @@ def _compare_runs(
     elif method == "wilcoxon":
         pvalue = float(stats.wilcoxon(differences, alternative=alternative).pvalue)
     else:
-        n_resamples = drawing.n_resamples
-        rng = np.random.default_rng(as_seed_sequence(drawing.random_state))
+        n_resamples = draws.n_resamples
+        rng = np.random.default_rng(draws.seeds)
         pvalue = pvalue_beyond_zero(_resampled_means(differences, n_resamples, rng), alternative)
     by = "bootstrap" if method == "bootstrap" else "t"
-    interval = _QueryInterval(differences, clusters, by, drawing)
+    interval = _QueryInterval(differences, clusters, by, draws)
     means = values.mean(axis=0)
     return MetricComparisonTestResult(
         metric=metric,
@@ -929,15 +887,12 @@ def _compare_runs(
 
 def _resampled_means(values: Floats, n_resamples: int, rng: np.random.Generator) -> Floats:
     """Means of resamples of the queries, computed in chunks that need little memory."""
-    size = max(1, _CELLS_PER_CHUNK // values.size)
-    return np.concatenate(
-        [
-            values[
-                rng.integers(values.size, size=(min(size, n_resamples - done), values.size))
-            ].mean(axis=1)
-            for done in range(0, n_resamples, size)
-        ]
+    n = values.size
+    chunks = (
+        values[rng.integers(n, size=(size, n))].mean(axis=1)
+        for size in chunk_sizes(n_resamples, n, CELLS_PER_CHUNK)
     )
+    return np.concatenate(list(chunks))
 
 
 @dataclass(frozen=True, eq=False)
@@ -947,7 +902,7 @@ class _QueryInterval:
     differences: Floats
     clusters: NDArray[np.int64] | None
     method: str
-    drawing: _Drawing
+    draws: Draws
 
     def __call__(self, confidence_level: float) -> tuple[float, float]:
         if self.clusters is not None:
@@ -956,6 +911,6 @@ class _QueryInterval:
             self.differences,
             confidence_level,
             self.method,
-            self.drawing.n_resamples,
-            self.drawing.random_state,
+            self.draws.n_resamples,
+            self.draws.seeds,
         )

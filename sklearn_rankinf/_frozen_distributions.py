@@ -12,7 +12,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from scipy import stats
-from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._engine.cache import DistributionCache
 from sklearn_rankinf._engine.computed import UNKNOWN
@@ -31,7 +30,8 @@ from sklearn_rankinf._ranking import (
     check_alternative,
     shown,
 )
-from sklearn_rankinf._sampling.labellings import NullSampler, Sampler
+from sklearn_rankinf._sampling.draws import Draws, Sampler, pvalue_of_draws
+from sklearn_rankinf._sampling.labellings import NullSampler
 from sklearn_rankinf._statistics.additive import Statistic
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import FEW_BLOCKS, Floats, Integers
@@ -563,31 +563,24 @@ class NullDistribution:
 
     def _permutation_sample(self) -> Floats:
         """Values of the resamples."""
-        chunks = self._chunks
-        if self._stopped_after is not None:
-            ends = np.cumsum([size for size, _ in chunks])
-            chunks = chunks[: int(np.searchsorted(ends, self._stopped_after)) + 1]
-        return np.concatenate(self._drawn(chunks))[: self._stopped_after]
+        if self._stopped_after is None:
+            return self._draws.of(self._sampler)
+        sizes = self._sampler.chunks(self._n_permutations)
+        chunks = sizes[: int(np.searchsorted(np.cumsum(sizes), self._stopped_after)) + 1]
+        drawn = self._draws.over(self._sampler.draw, self._draws.chunks(chunks))
+        return np.concatenate(drawn)[: self._stopped_after]
 
     @property
-    def _chunks(self) -> list[tuple[int, np.random.SeedSequence]]:
-        """Sizes of the chunks of resamples, and a random stream for each, for any `n_jobs`."""
-        sizes = self._sampler.chunks(self._n_permutations)
-        # `spawn` counts its calls; a fresh copy yields the same streams every time.
-        return list(zip(sizes, copy(self._seeds).spawn(len(sizes)), strict=True))
-
-    def _drawn(self, chunks: list[tuple[int, np.random.SeedSequence]]) -> list[Floats]:
-        sampler = self._sampler
-        values: list[Floats] = Parallel(n_jobs=self._n_jobs, verbose=self._verbose)(
-            delayed(_draw_chunk)(sampler, size, seed) for size, seed in chunks
-        )
-        return values
+    def _draws(self) -> Draws:
+        return Draws(self._n_permutations, self._seeds, self._n_jobs, self._verbose)
 
     def _values_in_order(self) -> Iterator[Floats]:
         """Yield the values of the resamples chunk by chunk, as many chunks at a time as jobs."""
-        chunks, at_a_time = self._chunks, effective_n_jobs(self._n_jobs)
+        draws, sampler = self._draws, self._sampler
+        chunks = draws.chunks(sampler.chunks(self._n_permutations))
+        at_a_time = effective_n_jobs(self._n_jobs)
         for first in range(0, len(chunks), at_a_time):
-            yield from self._drawn(chunks[first : first + at_a_time])
+            yield from draws.over(sampler.draw, chunks[first : first + at_a_time])
 
     def _stopped_at(self, x: float, alternative: str, n_exceedances: int) -> NullDistribution:
         """Distribution of the resamples up to the one with exceedance number `n_exceedances`."""
@@ -668,7 +661,7 @@ class NullDistribution:
         if not counts_resamples.any():
             return p, log_p, error
         n_resamples = self._n_resamples
-        counted = (np.rint(p * n_resamples) + 1.0) / (n_resamples + 1.0)
+        counted = pvalue_of_draws(np.rint(p * n_resamples), n_resamples)
         monte_carlo = monte_carlo_error(counted, n_resamples)
         return (
             np.where(counts_resamples, counted, p),
@@ -769,10 +762,6 @@ class ApproximateDistribution:
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
         """Draw from the approximate distribution."""
         return np.asarray(self._distribution.rvs(size=n_draws, random_state=rng))
-
-
-def _draw_chunk(sampler: Sampler, size: int, seed: np.random.SeedSequence) -> Floats:
-    return sampler.draw(size, np.random.default_rng(seed))
 
 
 def tolerating(null: NullDistribution, relative_error: float) -> NullDistribution:

@@ -75,6 +75,7 @@ from sklearn_rankinf._results import (
     one_below_another,
     state_pvalue,
 )
+from sklearn_rankinf._sampling.draws import Draws
 from sklearn_rankinf._sampling.exchange import AnyExchange
 from sklearn_rankinf._scorers import make_significance_scorer
 from sklearn_rankinf._significance import significance_of
@@ -1164,15 +1165,13 @@ def _among_permutations(
 ) -> SearchPermutationTestResult:
     """Compare the statistic of the observed labels with those of permuted labels."""
     observed = statistic(y, False)
-    found = Parallel(n_jobs=n_jobs, verbose=verbose)(
-        delayed(_of_permuted)(statistic, y, exchange, seed)
-        for seed in as_seed_sequence(random_state).spawn(n_permutations)
-    )
-    permuted = np.array(found)
+    draws = Draws(n_permutations, as_seed_sequence(random_state), n_jobs, verbose)
+    tasks = ((statistic, y, exchange, seed) for seed in draws.streams(n_permutations))
+    permuted = np.array(draws.in_parallel(_of_permuted, tasks))
     n_reached = int(np.sum(permuted >= observed - _SAME * abs(observed)))
     return SearchPermutationTestResult(
         statistic=observed,
-        pvalue=(n_reached + 1) / (n_permutations + 1),
+        pvalue=draws.pvalue(n_reached),
         permuted_statistics=permuted,
         n_permutations=n_permutations,
     )

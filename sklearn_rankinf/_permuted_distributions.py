@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
-from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._engine.listed import ListedDistribution
 from sklearn_rankinf._frozen_distributions import NullDistribution
@@ -175,21 +174,11 @@ class ListedPermutationDistribution(PermutationDistribution):
     _permuted: ArrangementSampler
 
     def _permutation_sample(self) -> Floats:
-        sizes = self._permuted.chunks(self._n_permutations)
-        ends = np.cumsum(sizes).tolist()
-        values: list[Floats] = Parallel(n_jobs=self._n_jobs, verbose=self._verbose)(
-            delayed(_list_values)(self._permuted, end - size, end)
-            for size, end in zip(sizes, ends, strict=True)
-        )
-        return np.concatenate(values)
+        return self._draws.listed(self._permuted, self._n_permutations)
 
     @property
     def _counts_resamples(self) -> bool:
         return False
-
-
-def _list_values(sampler: ArrangementSampler, first: int, last: int) -> Floats:
-    return sampler.listed(first, last)
 
 
 def permutation_distribution(

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._comparison import metric_comparison_test
 from sklearn_rankinf._estimates import (
@@ -45,6 +45,7 @@ from sklearn_rankinf._ranking import (
     check_verbose,
 )
 from sklearn_rankinf._results import Result, format_value
+from sklearn_rankinf._sampling.draws import Draws
 from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
 from sklearn_rankinf._statistics.increments import Floats
 
@@ -535,12 +536,10 @@ def _over_data_sets(
     """Results of a task for all data sets, each with a separate seed."""
     n_data_sets = check_integer(n_simulations, "n_simulations", 2)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
-    seeds = copy(as_seed_sequence(random_state)).spawn(n_data_sets)
-    size = max(1, _CELLS_PER_CHUNK // n_samples)
-    chunks = [seeds[first : first + size] for first in range(0, n_data_sets, size)]
-    found = Parallel(n_jobs=n_jobs, verbose=verbose)(
-        delayed(_run_chunk)(task, chunk) for chunk in chunks
-    )
+    draws = Draws(n_data_sets, as_seed_sequence(random_state), n_jobs, verbose)
+    seeds, size = iter(draws.streams(n_data_sets)), max(1, _CELLS_PER_CHUNK // n_samples)
+    chunks = [list(islice(seeds, size)) for _ in range(0, n_data_sets, size)]
+    found = draws.in_parallel(_run_chunk, ((task, chunk) for chunk in chunks))
     return [one for part in found for one in part]
 
 

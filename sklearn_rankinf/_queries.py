@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,9 +62,9 @@ from sklearn_rankinf._restricted import (
     DesignWarning,
     few_labellings_warning,
 )
+from sklearn_rankinf._sampling.draws import Draws, Sampler, pvalue_of_draws
 from sklearn_rankinf._sampling.exchange import Exchange
 from sklearn_rankinf._sampling.joint import JointLists, ObservedLists
-from sklearn_rankinf._sampling.labellings import Sampler
 from sklearn_rankinf._sampling.mean import MeanSampler
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.caching import cached_property
@@ -910,7 +911,7 @@ class _JointSignificance:
         counts = {"greater": self.above, "less": self.below}
         counts["two-sided"] = np.minimum(self.above, self.below)
         n_extreme = counts[alternative]
-        p = np.where(self.varying, (n_extreme + 1.0) / (n + 1.0), 1.0)
+        p = np.where(self.varying, pvalue_of_draws(n_extreme, n), 1.0)
         error = np.where(self.varying, monte_carlo_error(p, n), _SMALLEST_ERROR)
         if alternative == "two-sided":
             p = np.minimum(2.0 * p, 1.0)
@@ -1001,11 +1002,12 @@ class _JointRows:
             None if moments is None else float(moments[0].mean()),
         )
         null = permutation_distribution(lists, AveragePrecision(), *self.totals, None, **options)
-        parallel, chunks = Parallel(n_jobs=options["n_jobs"]), null._chunks
-        n = sum(size for size, _ in chunks)
+        n = options["n_permutations"]
+        draws = Draws(n, as_seed_sequence(options["random_state"]), options["n_jobs"])
+        chunks = draws.chunks(lists.chunks(n))
         if moments is None:
             # The observed labelling counts as one of the labellings, at distance 0 from itself.
-            found = parallel(delayed(_moments)(lists, *chunk, observed) for chunk in chunks)
+            found = draws.over(partial(lists.draw_moments, origin=observed), chunks)
             first, second = (np.sum(part, axis=0) / (n + 1) for part in zip(*found, strict=True))
             moments = observed + first, np.sqrt(np.maximum(second - first**2, 0.0))
         centers, deviations = moments
@@ -1019,27 +1021,15 @@ class _JointRows:
             alternative,
             np.flatnonzero(varying),
         )
-        found = parallel(delayed(_counts)(lists, *chunk, scaled) for chunk in chunks)
-        means, above, below, largest = zip(*found, strict=True)
+        counts = draws.over(partial(lists.draw_counts, observed=scaled), chunks)
+        means, above, below, largest = zip(*counts, strict=True)
         maxt = np.ones(observed.size)
         # From the most extreme query on, adjusted p-values are made non-decreasing.
-        stepped = (np.sum(largest, axis=0) + 1.0) / (n + 1.0)
+        stepped = draws.pvalue(np.sum(largest, axis=0))
         maxt[scaled.ascending] = np.maximum.accumulate(stepped[::-1])[::-1]
-        counts = np.sum(above, axis=0), np.sum(below, axis=0)
+        totals = np.sum(above, axis=0), np.sum(below, axis=0)
         of_means = null._of_resamples(np.concatenate(means), None)
-        return of_means, _JointSignificance(*counts, n, varying, maxt)
-
-
-def _moments(
-    lists: JointLists, size: int, seed: np.random.SeedSequence, origin: Floats
-) -> tuple[Floats, Floats]:
-    return lists.draw_moments(size, np.random.default_rng(seed), origin)
-
-
-def _counts(
-    lists: JointLists, size: int, seed: np.random.SeedSequence, observed: ObservedLists
-) -> tuple[Floats, Integers, Integers, Integers]:
-    return lists.draw_counts(size, np.random.default_rng(seed), observed)
+        return of_means, _JointSignificance(*totals, n, varying, maxt)
 
 
 def _exact_moments(rankings: Sequence[Ranking]) -> tuple[Floats, Floats]:

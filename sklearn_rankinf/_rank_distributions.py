@@ -13,7 +13,8 @@ from sklearn_rankinf._engine.distribution import (
 )
 from sklearn_rankinf._engine.listed import ListedDistribution
 from sklearn_rankinf._frozen_distributions import NullDistribution
-from sklearn_rankinf._sampling.labellings import NullSampler, chunk_sizes
+from sklearn_rankinf._sampling.draws import chunk_sizes
+from sklearn_rankinf._sampling.labellings import NullSampler
 from sklearn_rankinf._statistics.additive import RankStatistic, Statistic
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.first_hit import FirstHitStatistic

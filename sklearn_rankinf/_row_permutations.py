@@ -19,10 +19,10 @@ from scipy.stats import pearson3, rankdata
 
 from sklearn_rankinf._engine.distribution import exact_mean_and_variance
 from sklearn_rankinf._ranking import Sample, rank_order
+from sklearn_rankinf._sampling.draws import chunk_sizes
 from sklearn_rankinf._sampling.exchange import AnyExchange, Exchange, Shifts
 from sklearn_rankinf._sampling.labellings import (
     NullSampler,
-    chunk_sizes,
     hits_around_blocks,
     ranks_drawn,
     uniform_hit_ranks,

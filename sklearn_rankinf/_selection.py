@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._folds import check_permutations, warn_of_few_labellings
 from sklearn_rankinf._frozen_distributions import (
@@ -36,6 +36,7 @@ from sklearn_rankinf._ranking import (
 )
 from sklearn_rankinf._restricted import exchange_of
 from sklearn_rankinf._results import ConfidenceInterval, Result, format_value, state_pvalue
+from sklearn_rankinf._sampling.draws import Draws
 from sklearn_rankinf._sampling.exchange import AnyExchange
 from sklearn_rankinf._sampling.joint import JointSampler
 from sklearn_rankinf._significance import significance_of
@@ -318,7 +319,7 @@ def best_candidate_test(
     check_scalar_k(chosen)
     n_permutations = check_integer(n_permutations, "n_permutations", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
-    seeds = as_seed_sequence(random_state)
+    draws = Draws(n_permutations, as_seed_sequence(random_state), n_jobs, verbose)
     sample = Sample.read(
         y_true,
         y_scores,
@@ -329,17 +330,17 @@ def best_candidate_test(
         order=order,
         block_length=block_length,
     )
-    parallel = Parallel(n_jobs=n_jobs, verbose=verbose)
     exchange = exchange_of(sample)
     if exchange is None or not sample.has_both:
-        observed = _observe(sample, chosen, parallel)
+        observed = _observe(sample, chosen, draws)
     else:
         check_permutations(sample)
         warn_of_few_labellings(sample)
-        own, seeds = seeds.spawn(2)
+        own, rest = draws.streams(2)
+        draws = replace(draws, seeds=rest)
         options = {"method": "permutation", "n_permutations": n_permutations, "n_jobs": None}
         options["random_state"] = int(own.generate_state(1)[0])
-        observed = _observe_by_permutation(sample, chosen, options, parallel)
+        observed = _observe_by_permutation(sample, chosen, options, draws)
     ranked_by = observed.zscore if standardize else observed.statistic
     if not sample.has_both:
         warn_of_one_class(
@@ -349,8 +350,8 @@ def best_candidate_test(
     else:
         sampler = _joint_sampler(sample, exchange, observed, standardize)
         thresholds = _thresholds(sample, observed, standardize)
-        counts = _exceedances(sampler, thresholds, n_permutations, seeds, parallel)
-    pvalue = (counts + 1.0) / (n_permutations + 1.0)
+        counts = _exceedances(sampler, thresholds, draws)
+    pvalue = draws.pvalue(counts)
     return BestCandidateTestResult(
         metric=observed.metric,
         statistic=observed.statistic,
@@ -383,7 +384,7 @@ class _Observed:
     is_bound: NDArray[np.bool_]
 
 
-def _observe(sample: Sample, metric: Metric, parallel: Any) -> _Observed:
+def _observe(sample: Sample, metric: Metric, draws: Draws) -> _Observed:
     """Statistics, exact moments and exact p-values, one null distribution per set of ties."""
     members: dict[bytes, list[int]] = {}
     for index, ranking in enumerate(sample.rankings):
@@ -409,25 +410,20 @@ def _observe(sample: Sample, metric: Metric, parallel: Any) -> _Observed:
     )
     zscore = (statistic - mean) / np.where(varies, std, 1.0)
     pvalue, is_bound = np.empty(std.size), np.empty(std.size, dtype=bool)
-    found = parallel(
-        delayed(_pvalues)(nulls[key], statistic[indices]) for key, indices in members.items()
-    )
+    tasks = ((nulls[key], statistic[indices]) for key, indices in members.items())
+    found = draws.in_parallel(_pvalues, tasks)
     for indices, (values, are_bounds) in zip(members.values(), found, strict=True):
         pvalue[indices], is_bound[indices] = values, are_bounds
     return _Observed(null[0].statistic, statistic, mean, std, zscore, pvalue, is_bound)
 
 
 def _observe_by_permutation(
-    sample: Sample, metric: Metric, options: dict[str, Any], parallel: Any
+    sample: Sample, metric: Metric, options: dict[str, Any], draws: Draws
 ) -> _Observed:
     """Statistics with moments and p-values by permutation, with the same labellings for all."""
-    metrics, *numbers = zip(
-        *parallel(
-            delayed(_test_alone)(metric, sample.single(number), options)
-            for number in range(len(sample.scores))
-        ),
-        strict=True,
-    )
+    rankers = range(len(sample.scores))
+    tasks = ((metric, sample.single(number), options) for number in rankers)
+    metrics, *numbers = zip(*draws.in_parallel(_test_alone, tasks), strict=True)
     statistic, mean, std, zscore, pvalue, is_bound = map(np.array, numbers)
     return _Observed(metrics[0], statistic, mean, std, np.nan_to_num(zscore), pvalue, is_bound)
 
@@ -475,23 +471,8 @@ def _thresholds(sample: Sample, observed: _Observed, standardize: bool) -> Float
     return np.asarray(own - _SAME * terms - np.finfo(float).tiny)
 
 
-def _exceedances(
-    sampler: JointSampler,
-    thresholds: Floats,
-    n_permutations: int,
-    seeds: np.random.SeedSequence,
-    parallel: Any,
-) -> Integers:
+def _exceedances(sampler: JointSampler, thresholds: Floats, draws: Draws) -> Integers:
     """For each candidate, count the random labellings whose maximum reaches its value."""
-    sizes = sampler.chunks(n_permutations)
-    counts = parallel(
-        delayed(_count_chunk)(sampler, thresholds, size, seed)
-        for size, seed in zip(sizes, seeds.spawn(len(sizes)), strict=True)
-    )
+    count = partial(sampler.count_at_least, thresholds)
+    counts = draws.over(count, draws.chunks(sampler.chunks(draws.n_resamples)))
     return np.asarray(np.sum(counts, axis=0))
-
-
-def _count_chunk(
-    sampler: JointSampler, thresholds: Floats, size: int, seed: np.random.SeedSequence
-) -> Integers:
-    return sampler.count_at_least(thresholds, size, np.random.default_rng(seed))

@@ -18,6 +18,7 @@ from sklearn_rankinf._engine.inversion import bands, contour, tilts, transform
 from sklearn_rankinf._engine.inversion import ranking_transform as tilted
 from sklearn_rankinf._metrics import AveragePrecision
 from sklearn_rankinf._sampling import labellings as sampling
+from sklearn_rankinf._sampling.draws import chunk_sizes
 from sklearn_rankinf._statistics import merging, moments
 from sklearn_rankinf._statistics.additive import increments_of
 from sklearn_rankinf._statistics.increments import Increments
@@ -411,7 +412,7 @@ def test_hit_sets_are_uniform(n_samples, n_positives):
 
 @pytest.mark.parametrize(("n_resamples", "n_per_resample"), [(1, 1), (10_000, 100), (7, 10**9)])
 def test_chunks_add_up(n_resamples, n_per_resample):
-    chunks = sampling.chunk_sizes(n_resamples, n_per_resample)
+    chunks = chunk_sizes(n_resamples, n_per_resample)
     assert sum(chunks) == n_resamples
     assert min(chunks) >= 1
     assert max(chunks) * n_per_resample <= max(10**6, n_per_resample)

@@ -15,7 +15,7 @@ from sklearn.metrics import average_precision_score
 
 from sklearn_rankinf import Ranking, average_precision_test, mean_average_precision_test
 from sklearn_rankinf._queries import holm
-from sklearn_rankinf._sampling import labellings as sampling
+from sklearn_rankinf._sampling import draws as sampling
 
 Z = 4.5
 N_PERMUTATIONS = 9999
@@ -226,7 +226,7 @@ def test_maxt_of_many_queries_that_agree():
 def test_jobs_and_chunks(monkeypatch):
     y_true, y_score, groups = shared_run(n_queries=4)
     options = {"groups": groups, "dependence": "shared", "clusters": np.tile(np.arange(8), 4)}
-    monkeypatch.setattr(sampling, "_RANKS_PER_CHUNK", 3000)
+    monkeypatch.setattr(sampling, "RANKS_PER_CHUNK", 3000)
     one, two = (quiet(y_true, y_score, n_jobs=n_jobs, **options) for n_jobs in (1, 2))
     assert one.pvalue == two.pvalue
     assert one.query_pvalue.tolist() == two.query_pvalue.tolist()

@@ -47,7 +47,7 @@ from sklearn_rankinf import (
     score_strata,
 )
 from sklearn_rankinf._frozen_distributions import _DISTRIBUTIONS
-from sklearn_rankinf._sampling import labellings as sampling
+from sklearn_rankinf._sampling import draws as sampling
 from sklearn_rankinf._sampling.exchange import Exchange, ExchangedHits
 from sklearn_rankinf._sampling.labellings import uniform_hit_ranks
 
@@ -654,7 +654,7 @@ CASES = {
 @pytest.fixture
 def small_chunks(monkeypatch):
     """Resamples are drawn in many chunks, the last of which is smaller; none is cached."""
-    monkeypatch.setattr(sampling, "_RANKS_PER_CHUNK", 4000)
+    monkeypatch.setattr(sampling, "RANKS_PER_CHUNK", 4000)
     _DISTRIBUTIONS.clear()
     yield
     _DISTRIBUTIONS.clear()

@@ -40,7 +40,7 @@ from sklearn_rankinf import (
     rie_score,
     roc_auc_test,
 )
-from sklearn_rankinf._sampling import labellings as sampling
+from sklearn_rankinf._sampling import draws as sampling
 from sklearn_rankinf._sampling.exchange import Exchange, Shifts
 
 Z = 4.5
@@ -226,7 +226,7 @@ def test_averages_over_classes(average):
 def test_chunks_and_jobs_change_nothing(monkeypatch):
     y_true, y_score, times = series(n=200, n_positives=30)
     expected = average_precision_test(y_true, y_score, order=times)
-    monkeypatch.setattr(sampling, "_RANKS_PER_CHUNK", 700)
+    monkeypatch.setattr(sampling, "RANKS_PER_CHUNK", 700)
     for n_jobs in (None, 2):
         found = average_precision_test(y_true, y_score, order=times, n_jobs=n_jobs)
         assert found.pvalue == expected.pvalue

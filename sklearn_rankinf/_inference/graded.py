@@ -33,8 +33,9 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 from scipy.stats import random_table
 
+from sklearn_rankinf._sampling.draws import chunk_sizes
 from sklearn_rankinf._sampling.exchange import AnyExchange, Exchange, Shifts
-from sklearn_rankinf._sampling.labellings import chunk_sizes, ranks_drawn, uniform_hit_ranks
+from sklearn_rankinf._sampling.labellings import ranks_drawn, uniform_hit_ranks
 from sklearn_rankinf._statistics.additive import RankStatistic
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats, Integers

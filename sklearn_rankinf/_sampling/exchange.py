@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from sklearn_rankinf._sampling.draws import chunk_sizes
 from sklearn_rankinf._sampling.labellings import (
     HitValues,
-    chunk_sizes,
     ranks_drawn,
     uniform_hit_ranks,
 )

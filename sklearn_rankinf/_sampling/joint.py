@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_rankinf._sampling.draws import chunk_sizes
 from sklearn_rankinf._sampling.exchange import (
     AnyExchange,
     Exchange,
@@ -30,7 +31,6 @@ from sklearn_rankinf._sampling.exchange import (
 from sklearn_rankinf._sampling.labellings import (
     HitValues,
     NullSampler,
-    chunk_sizes,
     ranks_drawn,
     uniform_hit_ranks,
 )

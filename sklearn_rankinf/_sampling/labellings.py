@@ -18,12 +18,9 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from sklearn_rankinf._sampling.draws import Sampler, chunk_sizes
 from sklearn_rankinf._statistics.additive import Statistic
 from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
-
-# Ranks in one chunk of resamples. Chunks and their random streams do not depend on the number of
-# workers.
-_RANKS_PER_CHUNK = 500_000
 
 HitValues: TypeAlias = Callable[[Integers], Floats]
 """Values of a statistic for rows of hits at ascending places."""
@@ -62,12 +59,6 @@ def ranks_drawn(n_samples: int, n_positives: int) -> int:
     return n_positives if n_positives <= max(1, n_samples // 4) else n_samples
 
 
-def chunk_sizes(n_resamples: int, n_per_resample: int) -> list[int]:
-    """Sizes of the chunks in which `n_resamples` resamples are drawn."""
-    chunk = max(1, min(n_resamples, _RANKS_PER_CHUNK // max(1, n_per_resample)))
-    return [min(chunk, n_resamples - done) for done in range(0, n_resamples, chunk)]
-
-
 def hits_around_blocks(blocks: Integers) -> tuple[Integers, Integers]:
     """For rows of hits in ascending blocks: number of hits before each block, and to its end."""
     place = np.arange(blocks.shape[1])
@@ -78,16 +69,6 @@ def hits_around_blocks(blocks: Integers) -> tuple[Integers, Integers]:
     ends[:, :-1] = new[:, 1:]
     last = np.where(ends, place, blocks.shape[1])[:, ::-1]
     return before, np.minimum.accumulate(last, axis=1)[:, ::-1] + 1
-
-
-class Sampler(Protocol):
-    """Draws of a statistic under random labelling."""
-
-    def chunks(self, n_resamples: int) -> list[int]:
-        """Sizes of the chunks for `n_resamples` draws."""
-
-    def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
-        """Draw independent values."""
 
 
 class PermutationSampler(Sampler, Protocol):

@@ -56,14 +56,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
+from sklearn_rankinf._sampling.draws import CELLS_PER_CHUNK, chunk_sizes, pvalue_of_draws
 from sklearn_rankinf._sampling.exchange import reciprocal_ranks
 from sklearn_rankinf._sampling.labellings import NullSampler
 from sklearn_rankinf._statistics.additive import Metric, Statistic
 from sklearn_rankinf._statistics.first_hit import FirstHitStatistic, mean_reciprocals_of_firsts
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
-# Array elements in one chunk of resamples. Chunks do not depend on the number of workers.
-_CELLS_PER_CHUNK = 4_000_000
 # Largest number of units whose 2**u swaps or flips are listed.
 _MOST_LISTED_UNITS = 20
 # Differences are equal within this share of the largest possible difference.
@@ -118,7 +117,7 @@ def randomization_pvalue(
     n_extreme = int(np.sum(extreme(differences) >= extreme(observed) - tolerance))
     if is_complete:
         return n_extreme / differences.size
-    return (n_extreme + 1) / (differences.size + 1)
+    return float(pvalue_of_draws(n_extreme, differences.size))
 
 
 def doubled_midranks(places: Integers) -> Integers:
@@ -280,7 +279,7 @@ class SwapSampler:
 
     def chunks(self, n_resamples: int) -> list[int]:
         """Sizes of the chunks for `n_resamples` draws."""
-        return _chunks(n_resamples, self._n_samples + len(self._counts_a))
+        return chunk_sizes(n_resamples, self._n_samples + len(self._counts_a), CELLS_PER_CHUNK)
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
         """Draw independent differences."""
@@ -360,7 +359,7 @@ class SignFlipSampler:
 
     def chunks(self, n_resamples: int) -> list[int]:
         """Sizes of the chunks for `n_resamples` draws."""
-        return _chunks(n_resamples, self.n_units)
+        return chunk_sizes(n_resamples, self.n_units, CELLS_PER_CHUNK)
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
         """Draw independent mean differences."""
@@ -391,12 +390,6 @@ def _changes(rows_a: Integers, rows_b: Integers, units: Integers, n_rows: int) -
 
 def _n_listed(n_units: int) -> int | None:
     return 1 << n_units if n_units <= _MOST_LISTED_UNITS else None
-
-
-def _chunks(n_resamples: int, n_cells: int) -> list[int]:
-    """Sizes of the chunks for `n_resamples` resamples of `n_cells` array elements each."""
-    chunk = max(1, min(n_resamples, _CELLS_PER_CHUNK // max(1, n_cells)))
-    return [min(chunk, n_resamples - done) for done in range(0, n_resamples, chunk)]
 
 
 def _random_bits(n_units: int, n_draws: int, rng: np.random.Generator) -> NDArray[np.uint8]:
