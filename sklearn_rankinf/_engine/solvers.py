@@ -129,6 +129,8 @@ class SolverSettings:
     surely: float = 0.8
     # Positives without which a contour does not resolve the upper tail.
     least_positives: int = 4
+    # Hits above which a tolerance is met by plain contours first, if blocks are merged.
+    many_positives: int = 2_000
     # Blocks above which neighbouring ones are merged: for contours, and for stratified contours.
     merge_above: int = 5_000
     merge_stratified_above: int = 2_500
@@ -266,6 +268,8 @@ class Tails:
         near_maximum, by_strata = "near-maximum enumeration", "stratified contour"
         near_body = upper and stratified and not self._merges_strata
         far_above = ascends and self.merges and not stratified
+        # Ascending contours of many hits take longer than plain ones, which may be good enough.
+        is_dense = self._tolerance >= ROUGH_TOLERANCE and self._n_positives > s.many_positives
         declared: list[tuple[bool, Solver]] = [
             (early, Solver(band, self._band_limited, good)),
             (upper and (stratified or far_above), Solver(near_maximum, self._listed_first, first)),
@@ -274,11 +278,12 @@ class Tails:
             (stratified and ascends, Solver(near_maximum, self._many_listed, self._far_error)),
             (stratified and ascends, Solver(by_strata, self._ascending, self._far_error)),
             (stratified, Solver(near_maximum, self._few_listed, ROUNDING, of_log=0.0)),
-            (far_above, Solver(by_strata, self._ascending, first)),
+            (far_above and not is_dense, Solver(by_strata, self._ascending, first)),
             (True, Solver(near_maximum, self._listed, max(good, s.tolerable) if early else good)),
             (few_hits, Solver("midpoint of bounds", self._enclosed, good)),
             (self._is_certified and not early, Solver(band, self._band_limited, good)),
             (True, Solver("contour", self._contour_tail, above)),
+            (far_above and is_dense, Solver(by_strata, self._ascending, first)),
             (not (early or self._is_certified), Solver(band, self._band_limited, worth_band)),
             (True, Solver("midpoint of bounds", self._enclosed, last)),
             (
