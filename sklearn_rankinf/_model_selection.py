@@ -73,6 +73,7 @@ from sklearn_rankinf._results import (
     format_pvalue,
     format_value,
     one_below_another,
+    state_drawn_pvalue,
     state_pvalue,
 )
 from sklearn_rankinf._sampling.draws import Draws
@@ -272,7 +273,7 @@ class CrossValSignificanceResult(Result):
         refits = ""
         if self.refit_pvalue is not None and self.refit_statistics is not None:
             n_refits = len(self.refit_statistics)
-            stated = _state_permuted(self.refit_pvalue, n_refits)
+            stated = state_drawn_pvalue(self.refit_pvalue, n_refits)
             refits = f", and {stated} by {n_refits} refits to permuted labels"
         return [
             f"Mean {in_sentence(tests[0].metric.title)} over {self.n_splits} folds was "
@@ -282,12 +283,6 @@ class CrossValSignificanceResult(Result):
             f"one-sided; {sum(test.n_positives for test in tests)} positives among "
             f"{sum(test.n_samples for test in tests)} held-out samples){refits}."
         ]
-
-
-def _state_permuted(pvalue: float, n_permutations: int) -> str:
-    """State the p-value (b + 1) / (B + 1) of B permutations, which is a bound if b is 0."""
-    is_bound = pvalue * (n_permutations + 1.0) < 1.5
-    return state_pvalue(math.log10(pvalue), is_bound)
 
 
 @default_errors
@@ -963,9 +958,9 @@ class SearchPermutationTestResult(Result):
         return [
             f"The best score of the search was {format_value(self.statistic)} (mean under permuted "
             f"labels {format_value(float(np.mean(self.permuted_statistics)))}), "
-            f"{_state_permuted(self.pvalue, self.n_permutations)} for better than random labelling "
-            f"(permutation test that repeats the whole search with {self.n_permutations} random "
-            "labellings, one-sided)."
+            f"{state_drawn_pvalue(self.pvalue, self.n_permutations)} for better than random "
+            "labelling (permutation test that repeats the whole search with "
+            f"{self.n_permutations} random labellings, one-sided)."
         ]
 
 

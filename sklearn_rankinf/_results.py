@@ -212,6 +212,11 @@ def format_value(value: float) -> str:
     return f"{value:.3g}"
 
 
+def state_drawn_pvalue(pvalue: float, n_drawn: int) -> str:
+    """State a p-value (b + 1) / (B + 1) of B random draws, which is a bound if b is 0."""
+    return state_pvalue(math.log10(pvalue), pvalue * (n_drawn + 1.0) < 1.5)
+
+
 def state_interval(low: float, high: float, confidence_level: float) -> str:
     """State a confidence interval in a sentence."""
     limits = f"{format_value(low)} to {format_value(high)}"

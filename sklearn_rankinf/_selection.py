@@ -35,7 +35,7 @@ from sklearn_rankinf._ranking import (
     check_verbose,
 )
 from sklearn_rankinf._restricted import exchange_of
-from sklearn_rankinf._results import ConfidenceInterval, Result, format_value, state_pvalue
+from sklearn_rankinf._results import ConfidenceInterval, Result, format_value, state_drawn_pvalue
 from sklearn_rankinf._sampling.draws import Draws
 from sklearn_rankinf._sampling.exchange import AnyExchange
 from sklearn_rankinf._sampling.joint import JointSampler
@@ -153,15 +153,13 @@ class BestCandidateTestResult(Result):
 
     def _sentences(self) -> Iterable[str]:
         best = self.best_index
-        is_bound = bool(self.pvalue[best] * (self.n_permutations + 1) < 1.5)
+        pvalue = state_drawn_pvalue(self.pvalue[best], self.n_permutations)
         return [
             f"Of {len(self.names)} candidates {self.best_name} was best, with "
             f"{in_sentence(self.metric.title)} {format_value(self.statistic[best])} "
-            f"(z = {self.zscore[best]:.2f}); {state_pvalue(np.log10(self.pvalue[best]), is_bound)} "
-            "against random labelling, adjusted for the choice among all candidates (single-step "
-            f"maxT with {self.n_permutations} random labellings; {self.n_positives} positives "
-            "among "
-            f"{self.n_samples} samples)."
+            f"(z = {self.zscore[best]:.2f}); {pvalue} against random labelling, adjusted for the "
+            f"choice among all candidates (single-step maxT with {self.n_permutations} random "
+            f"labellings; {self.n_positives} positives among {self.n_samples} samples)."
         ]
 
 
