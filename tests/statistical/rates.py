@@ -18,10 +18,11 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from sklearn_rankinf import Ranking
-from sklearn_rankinf._comparison import Difference, _compare, _Drawing
+from sklearn_rankinf._comparison import Difference, _compare
 from sklearn_rankinf._estimates import Estimate, interval_methods
 from sklearn_rankinf._interval_results import mean_interval
 from sklearn_rankinf._ranking import Sample
+from sklearn_rankinf._sampling.draws import Draws
 from sklearn_rankinf._sampling.swaps import SignFlipSampler
 
 LEVEL = 0.95
@@ -336,7 +337,7 @@ def comparison_rates(
         scores = scores_of_two(populations, n_samples, n_positives, correlation, rng)
         pair = pair_of(metric, positive, *scores)
         for method in methods:
-            drawing = _Drawing(n_permutations, int(seed), None, 0)
+            drawing = Draws(n_permutations, np.random.SeedSequence(int(seed)))
             found[method] += _compare(pair, "two-sided", method, None, drawing).pvalue <= 0.05
         if difference is not None:
             low, high = pair.interval()(LEVEL)
@@ -349,7 +350,7 @@ def query_rates(n_queries, shifts, n_data_sets, rng, n_permutations=199):
     found = {"sign_flip": 0, "t": 0}
     for seed in rng.integers(2**31, size=n_data_sets):
         differences = query_values(n_queries, shifts, rng) @ [1.0, -1.0]
-        drawing = _Drawing(n_permutations, int(seed), None, 0)
+        drawing = Draws(n_permutations, np.random.SeedSequence(int(seed)))
         pvalue, *_ = drawing.pvalue(SignFlipSampler(differences), "two-sided")
         found["sign_flip"] += pvalue <= 0.05
         found["t"] += stats.ttest_1samp(differences, 0.0).pvalue <= 0.05

@@ -34,11 +34,13 @@ from sklearn_rankinf import (
     RocAuc,
     metric_comparison_test,
 )
-from sklearn_rankinf._comparison import _compare, _Drawing
+from sklearn_rankinf._comparison import _compare, _pvalue_of_swaps
+from sklearn_rankinf._sampling.draws import Draws
 from sklearn_rankinf._sampling.swaps import SignFlipSampler
 
 D0, D05, D1, D15, D2 = (BY_NAME[f"d = {d}"] for d in ("0", "0.5", "1", "1.5", "2"))
 WAYS = ("swap", "influence")
+DRAWS = Draws(99, np.random.SeedSequence(7))
 OF_HITS = ("hypergeometric", "hypergeometric_midp", "mcnemar", "emproc")
 
 
@@ -97,7 +99,7 @@ def test_simulated_pvalues_are_those_of_the_public_function(metric, methods):
         scores = scores_of_two((D1, D15), 60, 10, 0.5, rng)
         pair = pair_of(metric, positive, *scores)
         for method in methods:
-            simulated = _compare(pair, "two-sided", method, None, _Drawing(99, 7, None, 0))
+            simulated = _compare(pair, "two-sided", method, None, DRAWS)
             result = metric_comparison_test(
                 positive, *scores, metric=metric, method=method, n_permutations=99, random_state=7
             )
@@ -118,7 +120,7 @@ def test_simulated_pvalues_over_queries_are_those_of_the_public_function():
         for method in ("sign_flip", "t")
     }
     differences = public["t"].query_differences
-    pvalue, *_ = _Drawing(99, 7, None, 0).pvalue(SignFlipSampler(differences), "two-sided")
+    pvalue, *_ = _pvalue_of_swaps(SignFlipSampler(differences), DRAWS, "two-sided")
     assert pvalue == public["sign_flip"].pvalue
     assert stats.ttest_1samp(differences, 0.0).pvalue == pytest.approx(public["t"].pvalue)
 
