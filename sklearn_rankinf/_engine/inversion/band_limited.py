@@ -55,7 +55,7 @@ class BandSettings:
     narrowest: float = 0.25
     # Nodes times products of a pass that are affordable, with a tolerance and without one, and for
     # more items than `many` in proportion, up to a factor.
-    work_with_tolerance: float = 1.5e8
+    work_with_tolerance: float = 3e8
     work: float = 2.5e8
     work_if_useful: float = 2e9
     many: float = 5e4
@@ -244,14 +244,22 @@ class BandLimitedTails:
         lower, upper, decay = (float(each[0]) for each in bounds)
         return None if math.isinf(lower) else (lower, float(np.logaddexp(upper, log_rest)), decay)
 
+    @property
+    def _may_be_limited(self) -> bool:
+        """Whether the paths of a value can be limited to those that carry its tail."""
+        return isinstance(self._transform, RankingTransform) and not self._transform.merged
+
     def _planned(self, s: Floats, sign: int, log_aliases: float) -> tuple[Floats, Floats]:
         """Index of a tilt and of a period for each value; nan where no tilt is known.
 
         Near a jump of the tilted distribution to another hump, aliases of that hump make periods
-        long, and other tilts are tried: those farther from the jump.
+        long, and other tilts are tried: those farther from the jump. Paths of a value's own have no
+        other hump.
         """
         places = at_saddle = self._tilts.saddle(s, sign)
         periods = self._period(s, sign, places, log_aliases)
+        if self._may_be_limited:
+            return places, periods
         costs = self._cost(sign, places, periods)
         places = places.copy()
         for shift in SETTINGS.shifts:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit, logsumexp, rel_entr
 
 from sklearn_rankinf._statistics.hypergeometric import binomial_log_weights, log_probability_of_hits
@@ -166,12 +166,12 @@ def windows(
     return window.intersection(feasible), balance
 
 
-def balances(increments: Increments, n_positives: int, tilt: float) -> Floats:
-    """Increase of the log weight of later blocks by one more hit up to a block (rows).
+def balances(increments: Increments, n_positives: int, tilts: ArrayLike) -> Floats:
+    """Increase of the log weight of later blocks by one more hit up to a block (rows), by tilt.
 
     A forward pass that multiplies row h by ``exp(balance h)`` keeps its rows at one level.
     """
-    return _mean_hits(increments, n_positives, np.array([tilt]))[1]
+    return _mean_hits(increments, n_positives, np.atleast_1d(tilts))[1]
 
 
 def mean_hits(increments: Increments, n_positives: int, tilt: float) -> Floats:

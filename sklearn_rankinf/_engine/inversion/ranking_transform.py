@@ -251,8 +251,7 @@ class RankingTransform:
         """Bands of log transforms at real tilts, and what balances their rows."""
         if self._limits is None:
             return windows(blocks, self._n_positives, thetas, _NARROW)
-        each = [balances(blocks, self._n_positives, theta) for theta in thetas.tolist()]
-        return self._limits, np.concatenate(each, axis=1)
+        return self._limits, balances(blocks, self._n_positives, thetas)
 
     def limited(
         self, tilts: Floats, t: float, log_share: float
