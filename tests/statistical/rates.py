@@ -18,7 +18,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from sklearn_rankinf import Ranking
-from sklearn_rankinf._comparison import Difference, _compare
+from sklearn_rankinf._comparison import Difference, _compare, _pvalue_of_swaps
 from sklearn_rankinf._estimates import Estimate, interval_methods
 from sklearn_rankinf._interval_results import mean_interval
 from sklearn_rankinf._ranking import Sample
@@ -337,8 +337,8 @@ def comparison_rates(
         scores = scores_of_two(populations, n_samples, n_positives, correlation, rng)
         pair = pair_of(metric, positive, *scores)
         for method in methods:
-            drawing = Draws(n_permutations, np.random.SeedSequence(int(seed)))
-            found[method] += _compare(pair, "two-sided", method, None, drawing).pvalue <= 0.05
+            draws = Draws(n_permutations, np.random.SeedSequence(int(seed)))
+            found[method] += _compare(pair, "two-sided", method, None, draws).pvalue <= 0.05
         if difference is not None:
             low, high = pair.interval()(LEVEL)
             found["interval"] += low <= difference <= high
@@ -350,8 +350,8 @@ def query_rates(n_queries, shifts, n_data_sets, rng, n_permutations=199):
     found = {"sign_flip": 0, "t": 0}
     for seed in rng.integers(2**31, size=n_data_sets):
         differences = query_values(n_queries, shifts, rng) @ [1.0, -1.0]
-        drawing = Draws(n_permutations, np.random.SeedSequence(int(seed)))
-        pvalue, *_ = drawing.pvalue(SignFlipSampler(differences), "two-sided")
+        draws = Draws(n_permutations, np.random.SeedSequence(int(seed)))
+        pvalue, *_ = _pvalue_of_swaps(SignFlipSampler(differences), draws, "two-sided")
         found["sign_flip"] += pvalue <= 0.05
         found["t"] += stats.ttest_1samp(differences, 0.0).pvalue <= 0.05
     return {name: count / n_data_sets for name, count in found.items()}
