@@ -3,10 +3,7 @@
 The public names are those of the stub ``__init__.pyi``; each is imported when it is first used.
 """
 
-from sklearn_rankinf import (
-    _interrupt,  # noqa: F401
-    _lazy,
-)
+from sklearn_rankinf import _lazy
 
 __version__ = "0.1.0.dev0"
 

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import io
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -288,6 +289,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         Every status other than 0 comes with one line on the standard error stream. Invalid
         arguments raise ``SystemExit`` with code 2, as usual with argparse.
     """
+    # A process that ignores interrupts, for instance behind nohup, continues to ignore them.
+    if argv is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end_in_one_line)
     # A character of a column name that the terminal cannot show is printed as its code.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -366,6 +370,16 @@ def _check_backend(arguments: argparse.Namespace) -> None:
                 "matplotlib does not know the backend of the environment variable "
                 f"MPLBACKEND={os.environ.get('MPLBACKEND')}: unset it."
             ) from error
+
+
+def _end_in_one_line(number: int, frame: Any) -> None:
+    """Report an interruption, and end the process with the default action of the signal.
+
+    An exception that is raised during imports could be swallowed.
+    """
+    print("rankinf: interrupted", file=sys.stderr, flush=True)
+    signal.signal(number, signal.SIG_DFL)
+    signal.raise_signal(number)
 
 
 def _give_up_output(reason: str, status: int) -> int:

@@ -685,14 +685,13 @@ def test_names_that_a_terminal_cannot_show_are_escaped(frame, tmp_path, monkeypa
     ("command", "when"),
     [
         ("module", "numpy"),
-        ("script", "argparse"),
-        pytest.param("script", "numpy", marks=pytest.mark.long),
+        ("script", "numpy"),
         pytest.param("module", "sklearn.metrics", marks=pytest.mark.long),
         ("module", "pandas"),
     ],
 )
 def test_an_interrupt_ends_in_one_line(csv, tmp_path, command, when):
-    # The process interrupts itself where it imports a module: early, in the middle, and late.
+    # The process interrupts itself where it imports a module: early, in between, and late.
     (tmp_path / "sitecustomize.py").write_text(
         "import importlib.abc, os, signal, sys\n"
         "class Finder(importlib.abc.MetaPathFinder):\n"

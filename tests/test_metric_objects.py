@@ -845,7 +845,6 @@ FLOORS = [
         "_metrics",
         "_results",
         "_guard",
-        "_interrupt",
         "_lazy",
     },
     {
