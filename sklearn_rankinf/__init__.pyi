@@ -54,7 +54,6 @@ from sklearn_rankinf._planning_simulation import (
     metric_comparison_power,
     metric_interval_width,
 )
-from sklearn_rankinf._plot.binormal_curve import BinormalPrecisionRecallDisplay
 from sklearn_rankinf._plot.comparison import ComparisonDisplay
 from sklearn_rankinf._plot.interval import IntervalDisplay
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
@@ -109,7 +108,6 @@ __all__ = [
     "Bedroc",
     "BestCandidateTestResult",
     "BinormalPrecisionRecallCurve",
-    "BinormalPrecisionRecallDisplay",
     "ComparisonDisplay",
     "CrossValComparisonResult",
     "CrossValSignificanceResult",

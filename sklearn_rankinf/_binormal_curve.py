@@ -61,7 +61,6 @@ class BinormalPrecisionRecallCurve:
     See Also
     --------
     binormal_average_precision_score : The area under the curve fitted to a sample.
-    BinormalPrecisionRecallDisplay : Plot of the curve.
     sklearn.metrics.precision_recall_curve : The empirical curve of a sample.
 
     Notes
@@ -292,6 +291,57 @@ mean_negative=2, sd_negative=1)
             log_false_rate = log_ndtr(self._ratio * z - self._shift)
         # The difference of the logarithms is taken first, so that equal rates cancel exactly.
         return np.asarray(expit(logit(self.prevalence) + (log_ndtr(z) - log_false_rate)))
+
+    def plot(self, ax: Any = None, *, name: str = "Binormal", **curve_kwargs: Any) -> Any:
+        """Draw the curve, for example on the axes of scikit-learn's display.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Axes to draw on, such as those of a :class:`sklearn.metrics.PrecisionRecallDisplay`; by
+            default new axes.
+        name : str, default="Binormal"
+            Name in the legend.
+        **curve_kwargs
+            Keywords of matplotlib's ``plot``.
+
+        Returns
+        -------
+        ax : matplotlib axes
+            The axes with the curve.
+
+        Raises
+        ------
+        ImportError
+            If `ax` is not given and matplotlib is not installed.
+
+        Examples
+        --------
+        >>> from sklearn.metrics import PrecisionRecallDisplay
+        >>> from sklearn_rankinf import BinormalPrecisionRecallCurve
+        >>> y_true, y_score = [1, 1, 0, 1, 0, 0], [2.1, 1.4, 1.2, 0.6, 0.3, -0.8]
+        >>> curve = BinormalPrecisionRecallCurve.from_predictions(y_true, y_score)
+        >>> observed = PrecisionRecallDisplay.from_predictions(y_true, y_score)
+        >>> curve.plot(observed.ax_)
+        <Axes: xlabel='Recall (Positive label: 1)', ylabel='Precision (Positive label: 1)'>
+        """
+        if ax is None:
+            try:
+                import matplotlib.pyplot as plt
+            except ImportError as error:
+                raise ImportError(
+                    "BinormalPrecisionRecallCurve.plot needs matplotlib: pip install "
+                    '"sklearn-rankinf[plot]".'
+                ) from error
+            ax = plt.subplots(layout="constrained")[1]
+            ax.set(xlabel="Recall", ylabel="Precision", xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
+            # The aspect ratio is equal, as in scikit-learn's display.
+            ax.set_aspect("equal")
+        precision, recall = self.curve()
+        label = f"{name} (AP = {self.average_precision:.2f})"
+        ax.plot(recall, precision, **{"label": label, **curve_kwargs})
+        ax.legend()
+        return ax
 
 
 def _area(curve: BinormalPrecisionRecallCurve) -> float:

@@ -629,7 +629,6 @@ def test_displays_of_other_objects(wrong):
         rankinf.ComparisonDisplay,
         rankinf.PowerDisplay,
         rankinf.TopKSignificanceDisplay,
-        rankinf.BinormalPrecisionRecallDisplay,
     ):
         with pytest.raises(TypeError, match=r"(results?|curve) must be "):
             display(wrong)

@@ -29,7 +29,6 @@ from sklearn.model_selection import cross_val_score
 
 from sklearn_rankinf import (
     BinormalPrecisionRecallCurve,
-    BinormalPrecisionRecallDisplay,
     Ranking,
     binormal_average_precision_score,
     interpolated_average_precision_score,
@@ -419,7 +418,6 @@ def test_data_that_cannot_be_fitted(y_true, y_score, error, message):
     for fit in (
         binormal_average_precision_score,
         BinormalPrecisionRecallCurve.from_predictions,
-        BinormalPrecisionRecallDisplay.from_predictions,
     ):
         with pytest.raises(error, match=message):
             fit(y_true, y_score)
@@ -495,72 +493,28 @@ def drawn_sample():
     return y_true, rng.normal(size=300) + 1.5 * y_true
 
 
-def test_display_beside_that_of_scikit_learn():
+def test_curve_beside_that_of_scikit_learn():
     y_true, y_score = drawn_sample()
     observed = PrecisionRecallDisplay.from_predictions(y_true, y_score)
-    display = BinormalPrecisionRecallDisplay.from_predictions(
-        y_true, y_score, ax=observed.ax_, name="Fit", plot_chance_level=True, despine=True
-    )
-    assert display.ax_ is observed.ax_
-    assert display.figure_ is observed.figure_
     curve = BinormalPrecisionRecallCurve.from_predictions(y_true, y_score)
-    assert display.curve == curve
-    recall, precision = display.line_.get_data()
+    assert curve.plot(observed.ax_, name="Fit", color="r") is observed.ax_
+    line = observed.ax_.get_lines()[-1]
+    recall, precision = line.get_data()
     assert_array_equal(precision, curve.precision(recall))
     assert_array_equal(recall[[0, -1]], [1.0, 0.0])
-    assert display.line_.get_label() == f"Fit (AP = {curve.average_precision:.2f})"
-    assert_allclose(display.chance_level_.get_ydata(), 40 / 300)
-    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("Recall", "Precision")
-    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert texts[1:] == [display.line_.get_label(), "Chance level (AP = 0.13)"]
-    assert len(texts) == 3
-    assert not display.ax_.spines["top"].get_visible()
+    assert line.get_color() == "r"
+    texts = [text.get_text() for text in observed.ax_.get_legend().get_texts()]
+    assert texts[-1] == f"Fit (AP = {curve.average_precision:.2f})"
 
 
-def test_display_of_an_estimator():
-    y_true, y_score = drawn_sample()
-    model = LogisticRegression().fit(y_score[:, None], np.where(y_true, "b", "a"))
-    display = BinormalPrecisionRecallDisplay.from_estimator(
-        model, y_score[:, None], np.where(y_true, "b", "a"), pos_label="b"
-    )
-    # The decision function is linear in the scores.
-    expected = binormal_average_precision_score(y_true, y_score)
-    assert display.curve.average_precision == pytest.approx(expected, rel=1e-10)
-    assert display.line_.get_label().startswith("LogisticRegression, binormal (AP = 0.")
-    assert display.chance_level_ is None
-
-
-def test_display_again_with_another_style():
-    display = BinormalPrecisionRecallDisplay(BinormalPrecisionRecallCurve(*CURVES[0]))
-    assert display.plot() is display
-    first = display.line_
-    assert first.get_label() == "Binormal (AP = 0.75)"
-    display.plot(
-        name="Other",
-        curve_kwargs={"c": "r", "lw": 3},
-        plot_chance_level=True,
-        chance_level_kw={"color": "b"},
-    )
-    assert display.line_ is not first
-    assert (display.line_.get_color(), display.line_.get_linewidth()) == ("r", 3)
-    assert display.line_.get_label() == "Other (AP = 0.75)"
-    assert display.chance_level_.get_color() == "b"
-
-
-def test_display_of_something_else():
-    with pytest.raises(TypeError, match="curve must be a BinormalPrecisionRecallCurve; got an obj"):
-        BinormalPrecisionRecallDisplay([1, 0])
+def test_curve_on_new_axes():
+    ax = BinormalPrecisionRecallCurve(*CURVES[0]).plot()
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("Recall", "Precision")
+    assert ax.get_lines()[0].get_label() == "Binormal (AP = 0.75)"
 
 
 def test_missing_matplotlib_names_the_extra(monkeypatch):
     for module in ("matplotlib", "matplotlib.pyplot"):
         monkeypatch.setitem(sys.modules, module, None)
-    y_true, y_score = drawn_sample()
-    calls = [
-        lambda: BinormalPrecisionRecallDisplay(BinormalPrecisionRecallCurve(*CURVES[0])).plot(),
-        lambda: BinormalPrecisionRecallDisplay.from_predictions(y_true, y_score),
-        lambda: BinormalPrecisionRecallDisplay.from_estimator(None, y_score, y_true),
-    ]
-    for call in calls:
-        with pytest.raises(ImportError, match=r'needs matplotlib: pip install "sklearn-rankinf\['):
-            call()
+    with pytest.raises(ImportError, match=r'needs matplotlib: pip install "sklearn-rankinf\['):
+        BinormalPrecisionRecallCurve(*CURVES[0]).plot()

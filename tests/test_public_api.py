@@ -162,21 +162,9 @@ SIGNATURES = {
     ),
     "BinormalPrecisionRecallCurve.curve": "(self, n_points=201)",
     "BinormalPrecisionRecallCurve.from_predictions": "(y_true, y_score=None, *, pos_label=1)",
+    "BinormalPrecisionRecallCurve.plot": "(self, ax=None, *, name='Binormal', **curve_kwargs)",
     "BinormalPrecisionRecallCurve.precision": "(self, recall)",
     "BinormalPrecisionRecallCurve.to_dict": "(self)",
-    "BinormalPrecisionRecallDisplay": "(curve, *, name=None)",
-    "BinormalPrecisionRecallDisplay.from_estimator": (
-        "(estimator, X, y, *, pos_label=1, "
-        "response_method=('decision_function', 'predict_proba'), name=None, ax=None, "
-        "**plot_options)"
-    ),
-    "BinormalPrecisionRecallDisplay.from_predictions": (
-        "(y_true, y_score, *, pos_label=1, name=None, ax=None, **plot_options)"
-    ),
-    "BinormalPrecisionRecallDisplay.plot": (
-        "(self, ax=None, *, name=None, curve_kwargs=None, plot_chance_level=False, "
-        "chance_level_kw=None, despine=False)"
-    ),
     "binormal_average_precision_score": "(y_true, y_score=None, *, pos_label=1)",
     "f_score_at_k_score": "(y_true, y_score=None, *, k, beta=1.0, pos_label=1)",
     "interpolated_average_precision_score": (
@@ -524,7 +512,7 @@ def test_the_lowest_floor_imports_numpy_and_scipy_only():
         "package = types.ModuleType('sklearn_rankinf'); "
         "path = sys.argv[1]; package.__path__ = [path]; sys.modules['sklearn_rankinf'] = package; "
         "names = [f'sklearn_rankinf.{name}' for name in "
-        "('_statistics', '_engine', '_means', '_sampling', '_inference')]; "
+        "('_statistics', '_engine', '_means')]; "
         "lower = [importlib.import_module(name) for name in names]; "
         "[importlib.import_module(m.name) for package in lower "
         "for m in pkgutil.walk_packages(package.__path__, package.__name__ + '.')]; "

@@ -6,11 +6,9 @@ top_k                hits at every k with the bounds under random selection
 interval             confidence intervals, one row each
 comparison           two rankers and their difference, or the differences of many
 power                power against size or effect
-binormal_curve       the fitted binormal precision-recall curve
 """
 
 from sklearn_rankinf._plot._matplotlib import new_figure
-from sklearn_rankinf._plot.binormal_curve import BinormalPrecisionRecallDisplay
 from sklearn_rankinf._plot.comparison import ComparisonDisplay
 from sklearn_rankinf._plot.interval import IntervalDisplay, draw_chance_levels
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
