@@ -225,6 +225,8 @@ class BandLimitedTails:
         """The bounds of a value from the paths that carry its tail, where others are costly."""
         if math.isnan(period) or not isinstance(self._transform, RankingTransform):
             return None
+        if not self._support[0] <= s <= self._support[1]:
+            return None
         theta = float(self._tilts.theta(sign, place))
         exponent = self._tilts.exponents(sign, np.full((1, 1), place), np.array([s]))[0]
         width = min(float(self._wanted(exponent)[0]), SETTINGS.useful)
