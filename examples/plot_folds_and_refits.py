@@ -137,7 +137,7 @@ for name, found in (("Bonferroni", bonferroni), ("Fisher", fisher)):
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 
-from sklearn_rankinf import SimplestWithinOneStandardError, search_permutation_test
+from sklearn_rankinf import search_permutation_test
 
 X_noise, y_noise = make_data(np.random.default_rng(0), shift=0.0, n_items=120, n_targets=30)
 search = GridSearchCV(
@@ -152,20 +152,21 @@ print(f"best AP {tested.statistic:.3f} with {y_noise.mean():.0%} targets")
 print(f"p = {tested.pvalue:.3f}, 95 % interval of its Monte Carlo error {low:.2f} to {high:.2f}")
 
 # %%
-# The choice of the winner can prefer simple candidates: a search accepts a rule as ``refit``. This
-# rule selects the simplest candidate whose mean over the folds is within one standard error of the
-# best mean. If candidates are scored by −log10 p, the rule also warns if none of them is better
-# than chance.
-
-import warnings
+# The choice of the winner can prefer simple candidates: a search accepts a rule as ``refit``. The
+# rule of this example selects the largest number of neighbours whose mean over the folds is within
+# one standard error of the best mean.
 
 from sklearn_rankinf import average_precision_significance_scorer
 
-rule = SimplestWithinOneStandardError("-n_neighbors", key="neg_log10_pvalue")
-search.set_params(scoring=average_precision_significance_scorer, refit=rule)
-for name, (samples, labels) in {"signal": (X, y), "noise": (X_noise, y_noise)}.items():
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        print(f"{name}: {search.fit(samples, labels).best_params_}")
-    for warning in caught:
-        print(f"    {warning.message}")
+
+def simplest_within_one_standard_error(cv_results):
+    means, stds = cv_results["mean_test_score"], cv_results["std_test_score"]
+    best = means.argmax()
+    near = np.flatnonzero(means >= means[best] - stds[best] / np.sqrt(search.cv.n_splits - 1))
+    return int(max(near, key=lambda i: cv_results["params"][i]["n_neighbors"]))
+
+
+search.set_params(
+    scoring=average_precision_significance_scorer, refit=simplest_within_one_standard_error
+)
+print(search.fit(X, y).best_params_)

@@ -31,7 +31,6 @@ from sklearn_rankinf._minimum_hypergeometric import (
 from sklearn_rankinf._model_selection import (
     CrossValSignificanceResult,
     SearchPermutationTestResult,
-    SimplestWithinOneStandardError,
     cross_val_significance,
     search_permutation_test,
 )
@@ -137,7 +136,6 @@ __all__ = [
     "RobustInitialEnhancement",
     "RocAuc",
     "SearchPermutationTestResult",
-    "SimplestWithinOneStandardError",
     "TopKSignificanceCurve",
     "TopKSignificanceDisplay",
     "adjusted_average_precision_score",

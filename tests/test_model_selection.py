@@ -1,12 +1,9 @@
 """Conclusions from folds and from searches, against the same computed by hand."""
 
-import copy
 import itertools
 import math
 import pickle
 import re
-import statistics
-import warnings
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
@@ -38,11 +35,9 @@ from sklearn.svm import SVC
 
 from sklearn_rankinf import (
     SearchPermutationTestResult,
-    SimplestWithinOneStandardError,
     average_precision_significance_scorer,
     average_precision_test,
     cross_val_significance,
-    make_significance_scorer,
     recall_at_k_test,
     search_permutation_test,
 )
@@ -725,7 +720,11 @@ def test_several_scores(data):
 def test_winner_chosen_by_a_rule(scoring, data):
     X, y = data
     key = "auc" if isinstance(scoring, dict) else None
-    rule = SimplestWithinOneStandardError("-n_neighbors", key=key)
+
+    def rule(cv_results):
+        means, stds = (cv_results[f"{part}_test_{key or 'score'}"] for part in ("mean", "std"))
+        return int(np.flatnonzero(means >= means.max() - stds[means.argmax()])[-1])
+
     search = GridSearchCV(NEIGHBOURS, GRID, cv=3, scoring=scoring, refit=rule)
     result = search_permutation_test(search, X, y, n_permutations=2)
     fitted = clone(search).fit(X, y)
@@ -784,207 +783,6 @@ def test_monte_carlo_error_of_a_search():
     )
     with pytest.raises(ValueError, match="confidence_level must lie between 0 and 1; got 95"):
         result.pvalue_interval(95)
-
-
-# The rule.
-
-
-def results_of(scores, name="score", **parameters):
-    """The part of a search's `cv_results_` that rules read, for scores (n_candidates, n_splits)."""
-    scores = np.asarray(scores, dtype=float)
-    columns = {f"split{i}_test_{name}": column for i, column in enumerate(scores.T)}
-    n_candidates = len(scores)
-    params = [{key: values[c] for key, values in parameters.items()} for c in range(n_candidates)]
-    return {**columns, f"mean_test_{name}": scores.mean(axis=1), "params": params}
-
-
-def rule_by_hand(scores, complexity):
-    """Breiman's rule, one candidate after the other, in plain Python."""
-    folds = [f for f in range(len(scores[0])) if not all(math.isnan(row[f]) for row in scores)]
-    scores = [[row[f] for f in folds] for row in scores]
-    complete = [c for c, row in enumerate(scores) if not any(map(math.isnan, row))]
-    means = {c: statistics.fmean(scores[c]) for c in complete}
-    best = max(complete, key=lambda c: means[c])
-    error = statistics.stdev(scores[best]) / math.sqrt(len(folds))
-    allowed = [c for c in complete if means[c] >= means[best] - error - 1e-13]
-    simplest = min(complexity[c] for c in allowed)
-    return max((c for c in allowed if complexity[c] == simplest), key=lambda c: means[c])
-
-
-def test_rule_against_plain_python():
-    rng = np.random.default_rng(11)
-    chosen_the_best = 0
-    for _ in range(300):
-        n_candidates, n_splits = int(rng.integers(1, 9)), int(rng.integers(2, 8))
-        scores = rng.normal(size=n_splits) + 0.3 * rng.normal(size=(n_candidates, n_splits))
-        scores += rng.normal(size=(n_candidates, 1)) * rng.choice([0.0, 0.1, 1.0])
-        if n_candidates > 2:
-            scores[0, 0] = math.nan
-        if n_splits > 4:
-            scores[:, 2] = math.nan
-        depth = rng.integers(1, 4, size=n_candidates)
-        rule = SimplestWithinOneStandardError("depth")
-        expected = rule_by_hand(scores.tolist(), depth.tolist())
-        assert rule(results_of(scores, depth=depth)) == expected
-        complete = scores[:, ~np.isnan(scores).all(axis=0)]
-        chosen_the_best += expected == np.nanargmax(complete.mean(axis=1))
-    assert 50 < chosen_the_best < 280
-
-
-@pytest.mark.parametrize("n_splits", [2, 3, 5])
-def test_standard_error_is_that_of_the_best_with_one_degree_of_freedom_less(n_splits):
-    best = np.arange(n_splits, dtype=float)
-    # The variance of 0, ..., K - 1 with divisor K - 1 is K (K + 1) / 12: the error squared times K.
-    error = math.sqrt((n_splits + 1) / 12)
-    for distance, expected in ((0.999 * error, 0), (1.001 * error, 1)):
-        # The other candidate has the same score everywhere: its standard error would be 0.
-        scores = [np.full(n_splits, best.mean() - distance), best]
-        assert SimplestWithinOneStandardError("depth")(results_of(scores, depth=[1, 2])) == expected
-
-
-def test_a_candidate_that_fails_in_one_fold_does_not_excuse_itself():
-    # Its difference from the best is one standard error of that difference, however large it is.
-    scores = [[0.9, 0.9, 0.9, 0.9, 0.0], [0.9, 0.92, 0.88, 0.9, 0.9]]
-    assert SimplestWithinOneStandardError("depth")(results_of(scores, depth=[1, 2])) == 1
-    scores[0][4] = 0.89
-    assert SimplestWithinOneStandardError("depth")(results_of(scores, depth=[1, 2])) == 0
-    scores[0][4] = math.nan
-    assert SimplestWithinOneStandardError("depth")(results_of(scores, depth=[1, 2])) == 1
-
-
-def test_folds_that_nobody_has_a_score_in_are_left_out():
-    scores = [[0.5, math.nan, 0.8, 0.6], [0.51, math.nan, 0.79, 0.63]]
-    assert SimplestWithinOneStandardError("depth")(results_of(scores, depth=[1, 2])) == 0
-
-
-@pytest.mark.parametrize(
-    ("complexity", "expected"),
-    [
-        ("depth", 1),
-        ("-depth", 0),
-        (("depth", "C"), 3),
-        (["depth", "-C"], 1),
-        (("-C", "depth"), 1),
-        (lambda params: (params["depth"] - 2) ** 2, 2),
-    ],
-)
-def test_complexity(complexity, expected):
-    scores = np.ones((4, 3))  # all are as good
-    results = results_of(scores, depth=[3, 1, 2, 1], C=[1.0, 10.0, 2.0, 0.1])
-    assert SimplestWithinOneStandardError(complexity)(results) == expected
-
-
-def test_better_score_decides_between_equally_simple_ones():
-    scores = [[0.9, 0.1], [0.0, 1.1], [0.2, 0.8]]
-    assert SimplestWithinOneStandardError("depth")(results_of(scores, depth=[1, 1, 2])) == 1
-
-
-@pytest.mark.parametrize("scoring", ["average_precision", "all"])
-def test_rule_in_a_grid_search(scoring, data):
-    X, y = data
-    key = None
-    if scoring == "all":
-        scoring, key = make_significance_scorer(output="all"), "neg_log10_pvalue"
-    grid = {"n_neighbors": [1, 3, 9, 15, 25, 45]}
-    rule = SimplestWithinOneStandardError("-n_neighbors", key=key)
-    search = clone(GridSearchCV(NEIGHBOURS, grid, cv=5, scoring=scoring, refit=rule))
-    search.fit(X, y)
-    name = key or "score"
-    scores = [search.cv_results_[f"split{i}_test_{name}"] for i in range(5)]
-    complexity = [-n for n in grid["n_neighbors"]]
-    expected = rule_by_hand(np.transpose(scores).tolist(), complexity)
-    assert search.best_index_ == expected
-    assert search.best_estimator_.n_neighbors == grid["n_neighbors"][expected]
-    assert expected != np.argmax(np.mean(scores, axis=0))
-
-
-def test_rule_copies_and_shows_itself():
-    rule = SimplestWithinOneStandardError(("depth", "-C"), key="ap", alpha=0.01)
-    assert repr(rule) == (
-        "SimplestWithinOneStandardError(complexity=('depth', '-C'), key='ap', alpha=0.01)"
-    )
-    assert pickle.loads(pickle.dumps(rule)) == copy.deepcopy(rule) == rule
-    assert clone(GridSearchCV(NEIGHBOURS, GRID, refit=rule)).refit == rule
-
-
-EVIDENCE = [[0.2, 0.5, 1.9], [0.3, 0.1, 0.6]]  # the smallest of 6 p-values is 0.0126
-
-
-@pytest.mark.parametrize("as_only_score", [False, True])
-def test_warning_that_nothing_beats_chance(as_only_score):
-    name = "score" if as_only_score else "neg_log10_pvalue"
-    rule = SimplestWithinOneStandardError("depth", key="neg_log10_pvalue")
-    message = (
-        "No candidate of this search is better than chance: the smallest p-value over candidates "
-        r"and folds, 0\.0126, times the number of p-values, 6, exceeds 0\.05\..*search_perm"
-    )
-    with pytest.warns(UserWarning, match=message):
-        rule(results_of(EVIDENCE, name, depth=[1, 2]))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        # 6 * 0.0126 = 0.0755
-        quiet = SimplestWithinOneStandardError("depth", key="neg_log10_pvalue", alpha=0.08)
-        quiet(results_of(EVIDENCE, name, depth=[1, 2]))
-        if as_only_score:
-            SimplestWithinOneStandardError("depth")(results_of(EVIDENCE, name, depth=[1, 2]))
-
-
-def test_warning_by_evidence_beside_the_score():
-    results = results_of(np.ones((2, 3)), "statistic", depth=[1, 2])
-    results |= results_of(EVIDENCE, "neg_log10_pvalue_analytic", depth=[1, 2])
-    with pytest.warns(UserWarning, match="No candidate of this search is better than chance"):
-        SimplestWithinOneStandardError("depth", key="statistic")(results)
-
-
-def test_warning_counts_the_scores_that_there_are():
-    evidence = [[1.9, math.nan], [0.1, 0.2]]  # three p-values: 3 * 0.0126 = 0.0378
-    results = results_of(evidence, "neg_log10_pvalue", depth=[1, 2])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        SimplestWithinOneStandardError("depth", key="neg_log10_pvalue")(results)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"complexity": ""}, TypeError, "complexity must be the name of a parameter, .*got ''"),
-        ({"complexity": "-"}, TypeError, "complexity must be the name of a parameter"),
-        ({"complexity": 3}, TypeError, "complexity must be the name of a parameter, .*got 3"),
-        ({"complexity": ["C", 3]}, TypeError, "complexity must be the name of a parameter"),
-        ({"complexity": []}, TypeError, "complexity must be the name of a parameter"),
-        ({"complexity": "C", "alpha": 5}, ValueError, "alpha must lie between 0 and 1; got 5"),
-        ({"complexity": "C", "alpha": "5%"}, ValueError, "alpha must lie between 0 and 1; got"),
-    ],
-)
-def test_arguments_of_the_rule(options, error, message):
-    with pytest.raises(error, match=message):
-        SimplestWithinOneStandardError(**options)
-
-
-def test_results_that_the_rule_cannot_use():
-    results = results_of(np.ones((2, 3)), depth=[1, None], C=[1.0, math.nan])
-    with pytest.raises(ValueError, match=r"complexity='size' is not a .*one of 'depth', 'C'"):
-        SimplestWithinOneStandardError("-size")(results)
-    for name, value in (("depth", "None"), ("-C", "nan")):
-        with pytest.raises(TypeError, match=f"'{name.lstrip('-')}' has the value {value}, which"):
-            SimplestWithinOneStandardError(name)(results)
-    with pytest.raises(TypeError, match="returns values that cannot be ordered: 1, None"):
-        SimplestWithinOneStandardError(lambda params: params["depth"])(results)
-    with pytest.raises(ValueError, match="has no score 'ap': pass key as one of 'score'"):
-        SimplestWithinOneStandardError("depth", key="ap")(results)
-    several = results_of(np.ones((2, 3)), "ap", depth=[1, 2])
-    with pytest.raises(ValueError, match="has no score 'score': pass key as one of 'ap'"):
-        SimplestWithinOneStandardError("depth")(several)
-    message = "needs at least 2 folds with scores; the search has 1: .*error_score='raise'"
-    for scores in (np.ones((2, 1)), np.array([[1.0, math.nan], [2.0, math.nan]])):
-        with pytest.raises(ValueError, match=message):
-            SimplestWithinOneStandardError("depth")(results_of(scores, depth=[1, 2]))
-    with pytest.raises(ValueError, match="the search has 0"):
-        SimplestWithinOneStandardError("depth")({"mean_test_score": [], "params": [{}]})
-    with pytest.raises(ValueError, match="None of the 2 candidates has a score in every fold"):
-        SimplestWithinOneStandardError("depth")(
-            results_of([[math.nan, 1.0], [1.0, math.nan]], depth=[1, 2])
-        )
 
 
 # Sentences.

@@ -208,7 +208,6 @@ SIGNATURES = {
         "clusters=None, order=None, block_length=None, pos_label=1, n_permutations=9999, "
         "random_state=0, n_jobs=None, verbose=0)"
     ),
-    "SimplestWithinOneStandardError": "(complexity, *, key=None, alpha=0.05)",
     "cross_val_significance": (
         "(estimator, X, y, *, groups=None, strata=None, clusters=None, order=None, "
         "block_length=None, cv=None, metric='average_precision', method='auto', "
