@@ -93,7 +93,6 @@ _RULES = {
 _SMALL = -600.0
 # Relative difference up to which two scores count as equal.
 _SAME = 1e-12
-_EVIDENCE = "neg_log10_pvalue"
 _ANOTHER_CV = "use another cv, or combine='bonferroni', which is valid for any folds"
 
 
@@ -1136,15 +1135,13 @@ def _best_score(y: Any, permuted: bool, *, search: Any, X: Any, params: dict[str
 def _score_of_winner(search: Any) -> float:
     if hasattr(search, "best_score_"):
         return float(search.best_score_)
-    # The score by which a callable chose the winner is unknown.
-    several = getattr(search, "multimetric_", False)
-    name = getattr(search.refit, "key", None) if several else "score"
-    if name is None or not hasattr(search, "best_index_"):
+    # The score of several by which a callable chose the winner is unknown.
+    if getattr(search, "multimetric_", False) or not hasattr(search, "best_index_"):
         raise ValueError(
             f"The search has several scores, and refit={search.refit!r} does not select the one to "
             "test: pass the name of a score as refit."
         )
-    return float(search.cv_results_[f"mean_test_{name}"][search.best_index_])
+    return float(search.cv_results_["mean_test_score"][search.best_index_])
 
 
 def _among_permutations(
