@@ -67,7 +67,6 @@ from sklearn_rankinf._queries import (
 )
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._report import RankSignificanceReport, rank_significance_report
-from sklearn_rankinf._restricted import score_strata
 from sklearn_rankinf._scorers import (
     average_precision_significance_scorer,
     make_significance_scorer,
@@ -184,7 +183,6 @@ __all__ = [
     "rie_score",
     "roc_auc_null_distribution",
     "roc_auc_test",
-    "score_strata",
     "search_permutation_test",
     "standardized_average_precision_score",
     "top_k_significance_curve",

@@ -179,7 +179,6 @@ def metric_test(
     metric_null_distribution : The null distribution.
     average_precision_test : The test for average precision.
     make_significance_scorer : Scorers of the p-value, for cross-validation and searches.
-    score_strata : Strata of samples with similar scores.
     sklearn.model_selection.permutation_test_score : Test of an estimator by refitting it.
 
     Notes
@@ -214,7 +213,7 @@ def metric_test(
     labels (5.2 percent at an autocorrelation of 0.95). The smallest p-value is 1 over the number of
     shifts.
 
-    With strata of the scores of another model, as returned by :func:`score_strata`, the test
+    With strata of the scores of another model, five neighbouring scores each, the test
     examines whether the tested score adds information. To compare scores only within strata, the
     mean over strata of the average precision has an exact null distribution:
     :func:`mean_average_precision_test` with the strata as queries.

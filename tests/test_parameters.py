@@ -158,7 +158,6 @@ OF_INTEGERS = {
             Y_TRUE, Y_SCORE > 3, OTHER > 3, metric="f1", method="randomization", n_permutations=x
         ),
     ),
-    "score_strata": ("n_per_stratum", 3, lambda x: rankinf.score_strata(Y_SCORE, n_per_stratum=x)),
     "metric_power": ("n_samples", 60, lambda x: rankinf.metric_power(x, 5, odds=2.0, metric="rie")),
     "metric_power, n_positives": (
         "n_positives",

@@ -44,7 +44,6 @@ from sklearn_rankinf import (
     reciprocal_rank_score,
     rie_score,
     roc_auc_test,
-    score_strata,
 )
 from sklearn_rankinf._frozen_distributions import _DISTRIBUTIONS
 from sklearn_rankinf._sampling import draws as sampling
@@ -942,46 +941,3 @@ def test_the_same_distribution_twice():
         "PermutationDistribution(AveragePrecision(), n_samples=60, "
         f"n_positives={y_true.sum()}, n_units=30, n_classes=1)"
     )
-
-
-# Strata of an incumbent's scores
-
-
-def test_strata_of_scores():
-    y_score = np.array([5.0, 1, 4, 2, 3, 6, 0, 7])
-    assert score_strata(y_score, n_per_stratum=2).tolist() == [2, 0, 2, 1, 1, 3, 0, 3]
-    assert score_strata(y_score, n_per_stratum=4).tolist() == [1, 0, 1, 0, 0, 1, 0, 1]
-    # Eight samples in strata of three: two strata of four.
-    assert score_strata(y_score, n_per_stratum=3).tolist() == [1, 0, 1, 0, 0, 1, 0, 1]
-    # Equal scores stay together.
-    tied = score_strata([1, 1, 1, 1, 2, 2, 3, 4], n_per_stratum=2).tolist()
-    assert tied == [0, 0, 0, 0, 2, 2, 3, 3]
-    rng = np.random.default_rng(0)
-    for n in (20, 1003):
-        y_score = rng.normal(size=n)
-        strata = score_strata(y_score)
-        counts = np.bincount(strata)
-        assert counts.size == n // 5
-        assert counts.min() >= 5
-        assert counts.max() <= 6
-        assert np.all(np.diff(strata[np.argsort(y_score)]) >= 0)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "options", "error", "message"),
-    [
-        (
-            [[1, 2, 3]],
-            {},
-            ValueError,
-            "n_per_stratum=5 leaves a single stratum of 3 samples: it must be at most half of",
-        ),
-        ([[1, 2, 3]], {"n_per_stratum": 1}, ValueError, "n_per_stratum must be at least 2; got 1"),
-        ([[1, 2, 3]], {"n_per_stratum": 1.5}, TypeError, "n_per_stratum must be an integer"),
-        ([[1, math.nan, 3]], {}, ValueError, "y_score must be finite; got nan at position 1"),
-        ([["a", "b"]], {}, TypeError, "y_score must hold real numbers"),
-    ],
-)
-def test_options_without_strata_of_scores(arguments, options, error, message):
-    with pytest.raises(error, match=message):
-        score_strata(*arguments, **options)

@@ -226,7 +226,6 @@ SIGNATURES = {
         "alternative='greater', method='auto', strata=None, clusters=None, n_permutations=9999, "
         "random_state=0, n_jobs=None, verbose=0)"
     ),
-    "score_strata": "(y_score, *, n_per_stratum=5)",
     "make_significance_scorer": (
         "(metric='average_precision', *, method='auto', output='neg_log10_pvalue', k=None, "
         "pos_label=1, average=None, weights_follow='label', block_length=None, "

@@ -38,7 +38,6 @@ from sklearn_rankinf import (
     recall_at_k_score,
     reciprocal_rank_score,
     rie_score,
-    score_strata,
     standardized_average_precision_score,
 )
 from sklearn_rankinf._ranking import Sample, rank_order
@@ -298,13 +297,6 @@ def test_scores_of_two_rankers_are_swapped_without_rounding():
     halves = [[Fraction(score, 2) for score in scores] for scores in (a, b)]
     for one, other in ((a, b), halves, (np.array(a), pd.Series(b, dtype="Int64"))):
         assert metric_comparison_test(y_true, one, other, method="score_swap").pvalue == expected
-
-
-def test_strata_of_scores_are_cut_by_exact_comparison():
-    scores = [LARGE + step for step in (3, 0, 4, 2, 3, 0, 2, 3)]
-    expected = score_strata([score - LARGE for score in scores], n_per_stratum=2)
-    assert score_strata(scores, n_per_stratum=2).tolist() == expected.tolist()
-    assert score_strata(NEAR, n_per_stratum=2).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,6 @@ from sklearn_rankinf._ranking.validation import (
     PosLabel,
     as_floats,
     as_numbers,
-    as_scores,
     as_seed_sequence,
     as_shape,
     check_alternative,

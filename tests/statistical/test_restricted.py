@@ -10,7 +10,6 @@ from sklearn_rankinf import (
     map_null_distribution,
     mean_average_precision_score,
     roc_auc_test,
-    score_strata,
 )
 
 N_PERMUTATIONS = 99
@@ -115,7 +114,7 @@ def beyond_incumbent(rng, noise, signal, n_per_stratum):
     log_odds = 1.5 * incumbent + signal * other
     y_true = np.zeros(1000, dtype=int)
     y_true[np.argsort(-log_odds - rng.gumbel(size=1000))[:100]] = 1
-    strata = score_strata(incumbent, n_per_stratum=n_per_stratum)
+    strata = incumbent.argsort().argsort() // n_per_stratum
     return y_true, incumbent + noise * other, {"strata": strata}
 
 
