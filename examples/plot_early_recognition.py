@@ -140,19 +140,17 @@ print(f"{results['reciprocal rank', 'early'].null_distribution.pvalue(1.0):.3f}"
 # chosen in advance, and how many by any of six metrics (with one BEDROC)? A value is significant if
 # it exceeds ``isf(0.05)`` of the null distribution, so one critical value serves all rankings.
 
-from functools import partial
-
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from sklearn_rankinf import bedroc_score, enrichment_at_k_score, reciprocal_rank_score
+from sklearn_rankinf import Bedroc, EnrichmentAtK, ReciprocalRank
 
 SCORES = {
     "ROC AUC": roc_auc_score,
-    "BEDROC, 20": bedroc_score,
-    "enrichment, 5 %": partial(enrichment_at_k_score, k=0.05),
-    "enrichment, 1 %": partial(enrichment_at_k_score, k=0.01),
+    "BEDROC, 20": Bedroc(),
+    "enrichment, 5 %": EnrichmentAtK(0.05),
+    "enrichment, 1 %": EnrichmentAtK(0.01),
     "average precision": average_precision_score,
-    "reciprocal rank": reciprocal_rank_score,
+    "reciprocal rank": ReciprocalRank(),
 }
 noise = rng.normal(size=(500, N_COMPOUNDS))
 values = np.array([[score(active, row) for row in noise] for score in SCORES.values()])

@@ -18,6 +18,7 @@ from sklearn_rankinf._metrics import (
     EnrichmentAtK,
     FScoreAtK,
     PrecisionAtK,
+    RankStatistic,
     RecallAtK,
     ReciprocalRank,
     RobustInitialEnhancement,
@@ -76,15 +77,10 @@ from sklearn_rankinf._scores import (
     average_precision_at_k_score,
     average_precision_neg_log10_pvalue,
     average_precision_pvalue,
-    bedroc_score,
-    enrichment_at_k_score,
-    f_score_at_k_score,
     interpolated_average_precision_score,
     precision_at_k_score,
     r_precision_score,
     recall_at_k_score,
-    reciprocal_rank_score,
-    rie_score,
     standardized_average_precision_score,
 )
 from sklearn_rankinf._selection import BestCandidateTestResult, best_candidate_test
@@ -95,7 +91,6 @@ from sklearn_rankinf._significance import (
     recall_at_k_test,
     roc_auc_test,
 )
-from sklearn_rankinf._statistics.additive import RankStatistic
 from sklearn_rankinf._top_k import min_hits_at_k
 from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
 
@@ -144,13 +139,10 @@ __all__ = [
     "average_precision_pvalue",
     "average_precision_significance_scorer",
     "average_precision_test",
-    "bedroc_score",
     "best_candidate_test",
     "binormal_average_precision_score",
     "cross_val_comparison",
     "cross_val_significance",
-    "enrichment_at_k_score",
-    "f_score_at_k_score",
     "interpolated_average_precision_score",
     "make_significance_scorer",
     "map_null_distribution",
@@ -178,9 +170,7 @@ __all__ = [
     "recall_at_k_null_distribution",
     "recall_at_k_score",
     "recall_at_k_test",
-    "reciprocal_rank_score",
     "register_metric",
-    "rie_score",
     "roc_auc_null_distribution",
     "roc_auc_test",
     "search_permutation_test",

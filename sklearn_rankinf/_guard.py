@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
 P = ParamSpec("P")
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -32,9 +33,23 @@ def default_errors(function: Callable[P, T]) -> Callable[P, T]:
 
 def metric_function(function: Callable[P, T]) -> Callable[P, T]:
     """Make a metric ``(y_true, y_score) -> float`` raise a helpful error for an estimator."""
-    name = function.__name__
-    return _refuse_estimator(
-        function,
+    return _refuse_estimator(function, *_no_scorer(function.__name__))
+
+
+def metric_call(call: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+    """Make the call of a metric with labels and scores raise a helpful error for an estimator."""
+    computed = default_errors(call)
+
+    @wraps(call)
+    def guarded(metric: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        _check_no_estimator(args, *_no_scorer(repr(metric)))
+        return computed(metric, *args, **kwargs)
+
+    return guarded
+
+
+def _no_scorer(name: str) -> tuple[str, str]:
+    return (
         f"{name} is a metric function of (y_true, y_score), not a scorer",
         "pass scoring=make_significance_scorer(...), or sklearn.metrics.make_scorer("
         f"{name}, response_method=('decision_function', 'predict_proba'))",
@@ -64,15 +79,14 @@ def _refuse_estimator(function: Callable[P, T], what: str, remedy: str) -> Calla
 
     @wraps(function)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> T:
-        if args and _is_estimator(args[0]):
-            raise TypeError(
-                f"{what}, but its first argument is an estimator, {type(args[0]).__name__}: "
-                f"{remedy}."
-            )
+        _check_no_estimator(args, what, remedy)
         return computed(*args, **kwargs)
 
     return guarded
 
 
-def _is_estimator(value: Any) -> bool:
-    return hasattr(value, "fit")
+def _check_no_estimator(args: tuple[Any, ...], what: str, remedy: str) -> None:
+    if args and hasattr(args[0], "fit"):
+        raise TypeError(
+            f"{what}, but its first argument is an estimator, {type(args[0]).__name__}: {remedy}."
+        )

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expi
 from sklearn.exceptions import UndefinedMetricWarning
 
+from sklearn_rankinf._guard import metric_call
 from sklearn_rankinf._inference.influence import (
     average_precision_at_k_influence,
     average_precision_influence,
@@ -29,7 +30,9 @@ from sklearn_rankinf._inference.influence import (
     roc_auc_influence,
 )
 from sklearn_rankinf._ranking import (
+    PosLabel,
     Ranking,
+    Sample,
     check_k,
     check_normalize,
     check_positive,
@@ -43,8 +46,8 @@ from sklearn_rankinf._ranking import (
 from sklearn_rankinf._statistics.additive import (
     HitsAtK,
     Metric,
-    RankStatistic,
     Statistic,
+    SumOfWeights,
     log_probability_of_hits_down_to,
 )
 from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
@@ -74,8 +77,49 @@ _RANKS_CHECKED, _FAR_RANKS_CHECKED = 100_000, 1000
 _SAME_WEIGHT = 1e-12
 
 
+class _Callable(Metric):
+    """A metric that is also a function of labels and scores, as `make_scorer` needs it."""
+
+    @property
+    def __name__(self) -> str:
+        return repr(self)
+
+    @metric_call
+    def __call__(
+        self,
+        y_true: ArrayLike | Ranking,
+        y_score: ArrayLike | None = None,
+        *,
+        pos_label: PosLabel = 1,
+    ) -> float:
+        """Value of the metric for labels and scores.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,) or Ranking
+            Binary labels, or a ranking, in which case `y_score` is omitted.
+        y_score : array-like of shape (n_samples,), optional
+            Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+            ranking.
+        pos_label : int, float, bool or str, default=1
+            The label of the positives. Ignored if `y_true` is a ranking.
+
+        Returns
+        -------
+        value : float
+            The value, with a warning and 0.0 if it is undefined.
+        """
+        check_scalar_k(as_metric(self))
+        ranking = Sample.read(y_true, y_score, pos_label=pos_label, needs_ties=False).rankings[0]
+        value = float(value_of(self, ranking))
+        message = undefined_value(self, ranking)
+        if message is not None:
+            warn_caller(message, UndefinedMetricWarning)
+        return value
+
+
 @dataclass(frozen=True, repr=False)
-class AveragePrecision(Statistic):
+class AveragePrecision(_Callable, Statistic):
     r"""Average precision of the whole ranking or of its first k ranks.
 
     Parameters
@@ -231,7 +275,7 @@ def _at_k(k: Any) -> str:
     return f" at {k}" if np.ndim(k) == 0 else " at k"
 
 
-class _ShareOfHits(HitsAtK):
+class _ShareOfHits(_Callable, HitsAtK):
     """Hits at k with the checks and names shared by recall, precision and other metrics."""
 
     _quantity: ClassVar[str]
@@ -379,7 +423,7 @@ class EnrichmentAtK(_ShareOfHits):
     See Also
     --------
     RecallAtK, PrecisionAtK, FScoreAtK : Other multiples of the number of hits.
-    sklearn_rankinf.enrichment_at_k_score : The value of this metric.
+    sklearn_rankinf.metric_test : Test of any metric.
 
     Notes
     -----
@@ -391,10 +435,11 @@ class EnrichmentAtK(_ShareOfHits):
 
     Examples
     --------
-    >>> from sklearn_rankinf import EnrichmentAtK, metric_test
-    >>> y_true, y_score = [1, 1, 0, 1, 0, 0, 0, 0], [8, 7, 6, 5, 4, 3, 2, 1]
-    >>> round(metric_test(y_true, y_score, metric=EnrichmentAtK(4)).statistic, 6)
-    2.0
+    >>> from sklearn_rankinf import EnrichmentAtK
+    >>> EnrichmentAtK(2)([1, 1, 0, 0, 0, 0, 0, 0], [8, 7, 6, 5, 4, 3, 2, 1])
+    4.0
+    >>> EnrichmentAtK(0.25)([1, 1, 0, 0, 0, 0, 0, 0], [0.5] * 8)
+    1.0
     """
 
     k: Any
@@ -430,7 +475,6 @@ class FScoreAtK(_ShareOfHits):
     See Also
     --------
     RecallAtK, PrecisionAtK : The two components.
-    sklearn_rankinf.f_score_at_k_score : The value of this metric.
     sklearn.metrics.fbeta_score : F-score of a classification.
 
     Notes
@@ -452,10 +496,12 @@ class FScoreAtK(_ShareOfHits):
 
     Examples
     --------
-    >>> from sklearn_rankinf import FScoreAtK, metric_test
-    >>> y_true, y_score = [1, 1, 0, 1, 0, 0, 0, 0], [8, 7, 6, 5, 4, 3, 2, 1]
-    >>> round(metric_test(y_true, y_score, metric=FScoreAtK(4)).statistic, 6)
-    0.857143
+    >>> from sklearn_rankinf import FScoreAtK
+    >>> y_true, y_score = [1, 0, 1, 0, 0], [0.9, 0.8, 0.7, 0.2, 0.1]
+    >>> FScoreAtK(2)(y_true, y_score)
+    0.5
+    >>> round(FScoreAtK(3, beta=2.0)(y_true, y_score), 4)
+    0.9091
     """
 
     k: Any
@@ -501,6 +547,52 @@ class FScoreAtK(_ShareOfHits):
     def _share_of_recall(self) -> float:
         """``beta**2 / (1 + beta**2)``, without overflow."""
         return 1.0 / (1.0 + (1.0 / self.beta) * (1.0 / self.beta))
+
+
+class RankStatistic(_Callable, SumOfWeights):
+    r"""Base class of metrics that sum a weight of the rank of each positive.
+
+    A subclass defines `weights`, the contribution of a positive at each rank. It can then be passed
+    as the metric to :func:`metric_null_distribution`, :func:`metric_test`,
+    :func:`make_significance_scorer` and the other functions, and called with labels and scores;
+    :func:`register_metric` makes it available by name. Each positive in a block of equal scores
+    contributes the mean weight of the ranks of the block, which is the expectation over random
+    tie-breaking.
+
+    See Also
+    --------
+    sklearn_rankinf.metric_test : Test of a ranking by such a statistic.
+    sklearn_rankinf.register_metric : Register a metric under a name.
+
+    Notes
+    -----
+    If the positives are at the ranks :math:`r_1 < \dots < r_m` of n samples, the value is
+
+    .. math:: S = \sum_{i=1}^m w(r_i; n, m) + c(n, m),
+
+    where the weights are non-negative and do not increase with the rank, and c, returned by
+    `offset`, is a constant. Instances with the same parameters should be equal, so that their null
+    distributions are cached; make a subclass with parameters a frozen dataclass. A field `k` is a
+    cut-off, a number of samples; define ``at(n_samples)``, which returns the metric with such a
+    number, to allow fractions as well. The title is the name of the class in words, unless it is
+    defined.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass, fields, is_dataclass
+    >>> import numpy as np
+    >>> from sklearn_rankinf import RankStatistic, metric_test
+    >>> @dataclass(frozen=True)
+    ... class RankBiasedPrecision(RankStatistic):
+    ...     persistence: float = 0.8
+    ...
+    ...     def weights(self, ranks, n_samples, n_positives):
+    ...         return (1 - self.persistence) * self.persistence ** (ranks - 1.0)
+    >>> y_true, y_score = [1, 1, 0, 1, 0, 0], [6, 5, 4, 3, 2, 1]
+    >>> result = metric_test(y_true, y_score, metric=RankBiasedPrecision())
+    >>> round(result.statistic, 4), result.pvalue
+    (0.4624, 0.1)
+    """
 
 
 @dataclass(frozen=True, repr=False)
@@ -760,7 +852,6 @@ class RobustInitialEnhancement(RankStatistic):
     See Also
     --------
     Bedroc : The same metric, rescaled to run from 0 to 1.
-    sklearn_rankinf.rie_score : The value of this metric.
 
     Notes
     -----
@@ -787,6 +878,8 @@ class RobustInitialEnhancement(RankStatistic):
     >>> result = metric_test(y_true, y_score, metric=RobustInitialEnhancement(alpha=5.0))
     >>> round(result.pvalue * 56, 9)
     2.0
+    >>> round(RobustInitialEnhancement()([1, 1, 0, 0], [0.9, 0.8, 0.3, 0.1]), 4)
+    1.9999
     """
 
     alpha: float = 20.0
@@ -837,7 +930,6 @@ class Bedroc(RankStatistic):
     See Also
     --------
     RobustInitialEnhancement : A linear function of BEDROC, with chance at 1.
-    sklearn_rankinf.bedroc_score : The value of this metric.
 
     Notes
     -----
@@ -866,6 +958,8 @@ class Bedroc(RankStatistic):
     >>> y_true, y_score = [1, 1, 0, 1, 0, 0, 0, 0], [8, 7, 6, 5, 4, 3, 2, 1]
     >>> round(metric_test(y_true, y_score, metric=Bedroc(alpha=5.0)).pvalue * 56, 9)
     2.0
+    >>> round(Bedroc()([1, 0, 1, 0], [0.9, 0.8, 0.3, 0.1]), 4)
+    0.9934
     """
 
     needs_misses = True
@@ -964,12 +1058,13 @@ def _growth_beyond_steps(rate: float, g: Floats) -> Floats:
 
 
 @dataclass(frozen=True, repr=False)
-class ReciprocalRank(FirstHitStatistic):
+class ReciprocalRank(_Callable, FirstHitStatistic):
     r"""Reciprocal rank: one over the rank of the first positive.
 
     See Also
     --------
-    sklearn_rankinf.reciprocal_rank_score : The value of this metric.
+    sklearn.metrics.label_ranking_average_precision_score : Mean of the reciprocal rank over rows
+        with one label each.
 
     Notes
     -----
@@ -994,6 +1089,8 @@ class ReciprocalRank(FirstHitStatistic):
     >>> result = metric_test(y_true, y_score, metric=ReciprocalRank())
     >>> result.statistic, round(result.pvalue * 56, 9)
     (0.5, 36.0)
+    >>> ReciprocalRank()([0, 1], [0.5, 0.5])
+    0.75
     """
 
     @property

@@ -26,7 +26,7 @@ from sklearn_rankinf._ranking import (
     check_tie_sizes,
     check_verbose,
 )
-from sklearn_rankinf._statistics.additive import HitsAtK, Metric, RankStatistic
+from sklearn_rankinf._statistics.additive import HitsAtK, Metric, SumOfWeights
 from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
 from sklearn_rankinf._statistics.increments import Integers
 from sklearn_rankinf._top_k_distributions import TopKNullDistribution
@@ -556,7 +556,7 @@ def _kind_of(metric: Metric) -> Callable[..., NullDistribution]:
     """The class of null distributions of a metric."""
     if isinstance(metric, HitsAtK):
         return TopKNullDistribution
-    if isinstance(metric, RankStatistic):
+    if isinstance(metric, SumOfWeights):
         return RankNullDistribution
     return ListedNullDistribution if isinstance(metric, FirstHitStatistic) else NullDistribution
 

@@ -15,7 +15,7 @@ from sklearn_rankinf._engine.listed import ListedDistribution
 from sklearn_rankinf._frozen_distributions import NullDistribution
 from sklearn_rankinf._sampling.draws import chunk_sizes
 from sklearn_rankinf._sampling.labellings import NullSampler
-from sklearn_rankinf._statistics.additive import RankStatistic, Statistic
+from sklearn_rankinf._statistics.additive import Statistic, SumOfWeights
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
 from sklearn_rankinf._statistics.increments import Floats, Integers
@@ -39,7 +39,7 @@ class RankNullDistribution(NullDistribution):
         Size of the ranking and number of positives.
     tie_sizes : ndarray or None
         Sizes of the blocks of equal scores, best first; None without ties.
-    statistic : RankStatistic
+    statistic : SumOfWeights
         The ranking statistic.
 
     See Also
@@ -54,10 +54,10 @@ class RankNullDistribution(NullDistribution):
     array([0.25, 0.5 ])
     """
 
-    statistic: RankStatistic
+    statistic: SumOfWeights
 
     @property
-    def _problem(self) -> tuple[RankStatistic, int, int, Integers | None]:
+    def _problem(self) -> tuple[SumOfWeights, int, int, Integers | None]:
         """The statistic as a sum over the positives or negatives, whichever is more accurate."""
         n, m, sizes = self.n_samples, self.n_positives, self.tie_sizes
         mirrored = misses_of(self.statistic, n, m)

@@ -14,15 +14,9 @@ from sklearn_rankinf._guard import metric_function
 from sklearn_rankinf._metric_test_result import adjusted, as_log10, standardized
 from sklearn_rankinf._metrics import (
     AveragePrecision,
-    Bedroc,
-    EnrichmentAtK,
-    FScoreAtK,
     PrecisionAtK,
     RecallAtK,
-    ReciprocalRank,
-    RobustInitialEnhancement,
     no_positives,
-    undefined_value,
     value_of,
 )
 from sklearn_rankinf._observations import observe_ranking
@@ -36,7 +30,6 @@ from sklearn_rankinf._ranking import (
     check_option,
     warn_caller,
 )
-from sklearn_rankinf._statistics.additive import Metric
 
 _ROUNDINGS = ("exact", "trec_eval", "trec_eval_9")
 
@@ -432,7 +425,7 @@ def recall_at_k_score(
     >>> recall_at_k_score([1, 0, 1, 0, 0], [0.9, 0.5, 0.5, 0.5, 0.5], k=2)
     0.625
     """
-    return _score(RecallAtK(_one(k)), y_true, y_score, pos_label)
+    return RecallAtK(check_k(k))(y_true, y_score, pos_label=pos_label)
 
 
 @metric_function
@@ -493,7 +486,7 @@ def precision_at_k_score(
     >>> precision_at_k_score([1, 0, 1, 0, 0], [0.5, 0.5, 0.5, 0.5, 0.5], k=2)
     0.4
     """
-    return _score(PrecisionAtK(_one(k)), y_true, y_score, pos_label)
+    return PrecisionAtK(check_k(k))(y_true, y_score, pos_label=pos_label)
 
 
 @metric_function
@@ -551,328 +544,6 @@ def r_precision_score(
         warn_caller(no_positives("R-precision", "0.0"), UndefinedMetricWarning)
         return 0.0
     return float(value_of(PrecisionAtK(ranking.n_positives), ranking))
-
-
-@metric_function
-def bedroc_score(
-    y_true: ArrayLike | Ranking,
-    y_score: ArrayLike | None = None,
-    *,
-    alpha: float = 20.0,
-    pos_label: PosLabel = 1,
-) -> float:
-    r"""Boltzmann-enhanced discrimination of ROC (BEDROC): early recognition from 0 to 1.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, in which case `y_score` is omitted.
-    y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
-        ranking.
-    alpha : float, default=20.0
-        Rate at which the weight decreases with the rank: with 20, the first 8 % of the ranks have
-        80 % of the weight.
-    pos_label : int, float, bool or str, default=1
-        The label of the positives. Ignored if `y_true` is a ranking.
-
-    Returns
-    -------
-    score : float
-        BEDROC: 0 if all positives are at the bottom, 1 if all are at the top.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for :func:`metric_test`.
-
-    Warns
-    -----
-    UndefinedMetricWarning
-        If there are no positives or no negatives; the score is then 0.0.
-
-    See Also
-    --------
-    rie_score : The same metric on a scale on which chance is 1.
-    Bedroc : The metric, for tests and null distributions.
-
-    Notes
-    -----
-    With :math:`x = \frac{1}{m} \sum_i e^{-\alpha r_i / n}` over the ranks :math:`r_i` of the m
-    positives, and its largest and smallest values, BEDROC is
-    :math:`(x - x_{\min}) / (x_{\max} - x_{\min})` [1]_. A positive in a block of equal scores
-    contributes the mean weight of the block, the expectation over random tie-breaking.
-
-    References
-    ----------
-    .. [1] Truchon, J.-F., & Bayly, C. I. (2007). Evaluating virtual screening methods: good and bad
-       metrics for the "early recognition" problem. Journal of Chemical Information and Modeling,
-       47(2), 488-508.
-
-    Examples
-    --------
-    >>> from sklearn_rankinf import bedroc_score
-    >>> bedroc_score([1, 1, 0, 0], [0.9, 0.8, 0.3, 0.1])
-    1.0
-    >>> round(bedroc_score([1, 0, 1, 0], [0.9, 0.8, 0.3, 0.1]), 4)
-    0.9934
-    """
-    return _score(Bedroc(alpha), y_true, y_score, pos_label)
-
-
-@metric_function
-def rie_score(
-    y_true: ArrayLike | Ranking,
-    y_score: ArrayLike | None = None,
-    *,
-    alpha: float = 20.0,
-    pos_label: PosLabel = 1,
-) -> float:
-    r"""Robust initial enhancement (RIE): early recognition, relative to chance.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, in which case `y_score` is omitted.
-    y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
-        ranking.
-    alpha : float, default=20.0
-        Rate at which the weight decreases with the rank: with 20, the first 8 % of the ranks have
-        80 % of the weight.
-    pos_label : int, float, bool or str, default=1
-        The label of the positives. Ignored if `y_true` is a ranking.
-
-    Returns
-    -------
-    score : float
-        RIE: 1 for a random ranking on average.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for :func:`metric_test`.
-
-    Warns
-    -----
-    UndefinedMetricWarning
-        If there are no positives; the score is then 0.0.
-
-    See Also
-    --------
-    bedroc_score : The same metric on a scale from 0 to 1.
-    RobustInitialEnhancement : The metric, for tests and null distributions.
-
-    Notes
-    -----
-    With the ranks :math:`r_i` of m positives among n samples, RIE is
-
-    .. math:: \frac{\frac{1}{m} \sum_i e^{-\alpha r_i / n}}
-              {\frac{1}{n} \sum_{r=1}^n e^{-\alpha r / n}},
-
-    as in [1]_. A positive in a block of equal scores contributes the mean weight of the block, the
-    expectation over random tie-breaking.
-
-    References
-    ----------
-    .. [1] Truchon, J.-F., & Bayly, C. I. (2007). Evaluating virtual screening methods: good and bad
-       metrics for the "early recognition" problem. Journal of Chemical Information and Modeling,
-       47(2), 488-508.
-
-    Examples
-    --------
-    >>> from sklearn_rankinf import rie_score
-    >>> round(rie_score([1, 1, 0, 0], [0.9, 0.8, 0.3, 0.1]), 4)
-    1.9999
-    >>> rie_score([1, 1, 0, 0], [0.5, 0.5, 0.5, 0.5])
-    1.0
-    """
-    return _score(RobustInitialEnhancement(alpha), y_true, y_score, pos_label)
-
-
-@metric_function
-def reciprocal_rank_score(
-    y_true: ArrayLike | Ranking,
-    y_score: ArrayLike | None = None,
-    *,
-    pos_label: PosLabel = 1,
-) -> float:
-    r"""Reciprocal rank: one over the rank of the first positive.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, in which case `y_score` is omitted.
-    y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
-        ranking.
-    pos_label : int, float, bool or str, default=1
-        The label of the positives. Ignored if `y_true` is a ranking.
-
-    Returns
-    -------
-    score : float
-        Reciprocal rank, between 0 and 1.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for :func:`metric_test`.
-
-    Warns
-    -----
-    UndefinedMetricWarning
-        If there are no positives; the score is then 0.0.
-
-    See Also
-    --------
-    ReciprocalRank : The metric, for tests and null distributions.
-    sklearn.metrics.label_ranking_average_precision_score : Mean of the reciprocal rank over rows
-        with one label each.
-
-    Notes
-    -----
-    If the first positive is one of y in a block of g equal scores, after :math:`a` samples with
-    better scores, the value is the expectation over random tie-breaking,
-
-    .. math:: \sum_{j=1}^{g-y+1} \binom{g-j}{y-1} \Big/ \binom{g}{y} \cdot \frac{1}{a + j}.
-
-    Examples
-    --------
-    >>> from sklearn_rankinf import reciprocal_rank_score
-    >>> reciprocal_rank_score([0, 1, 1, 0], [0.9, 0.8, 0.3, 0.1])
-    0.5
-    >>> reciprocal_rank_score([0, 1], [0.5, 0.5])
-    0.75
-    """
-    return _score(ReciprocalRank(), y_true, y_score, pos_label)
-
-
-@metric_function
-def enrichment_at_k_score(
-    y_true: ArrayLike | Ranking,
-    y_score: ArrayLike | None = None,
-    *,
-    k: float,
-    pos_label: PosLabel = 1,
-) -> float:
-    r"""Enrichment factor at k: precision at k divided by the prevalence.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, in which case `y_score` is omitted.
-    y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
-        ranking.
-    k : int or float
-        Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
-        1 for a fraction of the samples, rounded up.
-    pos_label : int, float, bool or str, default=1
-        The label of the positives. Ignored if `y_true` is a ranking.
-
-    Returns
-    -------
-    score : float
-        Enrichment factor: 1 for a random ranking on average.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for :func:`metric_test`.
-
-    Warns
-    -----
-    UndefinedMetricWarning
-        If there are no positives; the score is then 0.0.
-
-    See Also
-    --------
-    precision_at_k_score : Precision at k, not divided by the prevalence.
-    EnrichmentAtK : The metric, for tests and null distributions.
-
-    Notes
-    -----
-    With H of the m positives among the first k of n samples, the enrichment factor is :math:`(H /
-    k) \big/ (m / n)`. If a block of g equal scores straddles rank k, after :math:`a` samples with
-    better scores, each of its positives counts :math:`(k - a) / g`, the average over random
-    tie-breaking.
-
-    Examples
-    --------
-    >>> from sklearn_rankinf import enrichment_at_k_score
-    >>> enrichment_at_k_score([1, 1, 0, 0, 0, 0, 0, 0], [8, 7, 6, 5, 4, 3, 2, 1], k=2)
-    4.0
-    >>> enrichment_at_k_score([1, 1, 0, 0, 0, 0, 0, 0], [0.5] * 8, k=0.25)
-    1.0
-    """
-    return _score(EnrichmentAtK(_one(k)), y_true, y_score, pos_label)
-
-
-@metric_function
-def f_score_at_k_score(
-    y_true: ArrayLike | Ranking,
-    y_score: ArrayLike | None = None,
-    *,
-    k: float,
-    beta: float = 1.0,
-    pos_label: PosLabel = 1,
-) -> float:
-    r"""F-score at k: the weighted harmonic mean of precision and recall at k.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, in which case `y_score` is omitted.
-    y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
-        ranking.
-    k : int or float
-        Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
-        1 for a fraction of the samples, rounded up.
-    beta : float, default=1.0
-        Relative weight of recall, compared with precision.
-    pos_label : int, float, bool or str, default=1
-        The label of the positives. Ignored if `y_true` is a ranking.
-
-    Returns
-    -------
-    score : float
-        F-score at `k`, between 0 and 1.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for :func:`metric_test`, and if `beta` is not a positive and finite number.
-
-    Warns
-    -----
-    UndefinedMetricWarning
-        If there are no positives; the score is then 0.0.
-
-    See Also
-    --------
-    recall_at_k_score, precision_at_k_score : The two components.
-    FScoreAtK : The metric, for tests and null distributions.
-    sklearn.metrics.fbeta_score : F-score of a classification.
-
-    Notes
-    -----
-    With H of the m positives among the first k samples, the F-score is :math:`(1 + \beta^2) H \big/
-    (\beta^2 m + k)`, the F-score of the classification that predicts the first k samples to be
-    positive. If a block of g equal scores straddles rank k, after :math:`a` samples with better
-    scores, each of its positives counts :math:`(k - a) / g`, the average over random tie-breaking.
-
-    Examples
-    --------
-    >>> from sklearn_rankinf import f_score_at_k_score
-    >>> y_true, y_score = [1, 0, 1, 0, 0], [0.9, 0.8, 0.7, 0.2, 0.1]
-    >>> f_score_at_k_score(y_true, y_score, k=2)
-    0.5
-    >>> round(f_score_at_k_score(y_true, y_score, k=3, beta=2.0), 4)
-    0.9091
-    """
-    return _score(FScoreAtK(_one(k), beta), y_true, y_score, pos_label)
 
 
 @metric_function
@@ -1057,24 +728,7 @@ def average_precision_at_k_score(
     >>> round(average_precision_at_k_score(y_true, y_score, k=3), 4)
     0.8333
     """
-    return _score(AveragePrecision(_one(k), normalize), y_true, y_score, pos_label)
-
-
-def _score(
-    metric: Metric, y_true: ArrayLike | Ranking, y_score: ArrayLike | None, pos_label: PosLabel
-) -> float:
-    """Value of a metric for labels and scores, with a warning if it is undefined."""
-    ranking = Sample.read(y_true, y_score, pos_label=pos_label, needs_ties=False).rankings[0]
-    value = float(value_of(metric, ranking))
-    message = undefined_value(metric, ranking)
-    if message is not None:
-        warn_caller(message, UndefinedMetricWarning)
-    return value
-
-
-def _one(k: Any) -> Any:
-    """Check and return a single cut-off."""
-    return check_k(k)
+    return AveragePrecision(check_k(k), normalize)(y_true, y_score, pos_label=pos_label)
 
 
 def _undefined(what: str, ranking: Ranking) -> str:

@@ -9,17 +9,13 @@ from sklearn_rankinf import (
     Bedroc,
     DiscountedCumulativeGain,
     EnrichmentAtK,
+    FScoreAtK,
     ReciprocalRank,
     RobustInitialEnhancement,
-    bedroc_score,
-    enrichment_at_k_score,
-    f_score_at_k_score,
     metric_null_distribution,
     metric_test,
     precision_at_k_score,
     recall_at_k_score,
-    reciprocal_rank_score,
-    rie_score,
 )
 from sklearn_rankinf._metrics import METRICS, needs_k, value_of
 from sklearn_rankinf._ranking import Sample, resolve_k
@@ -71,19 +67,19 @@ def _dcg_by(function):
     return score
 
 
-# Values by functions that do not use metric objects.
+# Values by functions of labels and scores.
 _SCORES = {
     "average_precision": average_precision_score,
     "recall_at_k": recall_at_k_score,
     "precision_at_k": precision_at_k_score,
-    "enrichment_at_k": enrichment_at_k_score,
-    "f_score_at_k": f_score_at_k_score,
+    "enrichment_at_k": lambda *data, k, **options: EnrichmentAtK(k)(*data, **options),
+    "f_score_at_k": lambda *data, k, **options: FScoreAtK(k)(*data, **options),
     "roc_auc": roc_auc_score,
     "dcg": _dcg_by(dcg_score),
     "ndcg": _dcg_by(ndcg_score),
-    "bedroc": bedroc_score,
-    "rie": rie_score,
-    "reciprocal_rank": reciprocal_rank_score,
+    "bedroc": Bedroc(),
+    "rie": RobustInitialEnhancement(),
+    "reciprocal_rank": ReciprocalRank(),
 }
 
 

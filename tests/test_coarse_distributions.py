@@ -73,7 +73,7 @@ def test_saturated_weights_order_labellings_lexicographically(n, m, alpha):
         labels = np.zeros(n, dtype=int)
         labels[rng.permutation(12)[:6]] = 1
         labels[12 : 12 + m - 6] = 1
-        x = rankinf.bedroc_score(labels, -np.arange(n), alpha=alpha)
+        x = rankinf.Bedroc(alpha=alpha)(labels, -np.arange(n))
         expected = lexicographic_pvalue(labels.tolist())
         # A few labellings differ from it by no more than the tolerance for equal values.
         assert_allclose(null.pvalue(x), expected, rtol=1e-4)

@@ -19,7 +19,6 @@ from sklearn_rankinf import (
     PrecisionAtK,
     Ranking,
     RecallAtK,
-    f_score_at_k_score,
     make_significance_scorer,
     metric_comparison_test,
     metric_interval,
@@ -73,7 +72,7 @@ def test_f_score_of_the_classification(n, m, beta):
     rng = np.random.default_rng(n)
     y_true, y_score = rng.permutation(np.arange(n) < m).astype(int), rng.permutation(n)
     for k in range(1, n + 1):
-        found = f_score_at_k_score(y_true, y_score, k=k, beta=beta)
+        found = FScoreAtK(k, beta=beta)(y_true, y_score)
         expected = fbeta_score(y_true, top(y_score, k), beta=beta)
         assert found == pytest.approx(expected, rel=1e-13)
 
@@ -86,7 +85,7 @@ def test_ties_count_as_random_order(levels, beta):
         y_true = rng.permutation(np.arange(7) < m).astype(int)
         y_score = rng.integers(levels, size=7)
         for k in range(1, 8):
-            found = f_score_at_k_score(y_true, y_score, k=k, beta=beta)
+            found = FScoreAtK(k, beta=beta)(y_true, y_score)
             expected = over_tie_breaking(y_true, y_score, k, beta)
             assert found == pytest.approx(expected, rel=1e-13)
 
@@ -101,27 +100,27 @@ def test_recall_and_precision_are_the_ends(data):
             (1e12, recall),
             (1e300, recall),
         ):
-            assert f_score_at_k_score(y_true, a, k=k, beta=beta) == pytest.approx(limit, rel=1e-14)
+            assert FScoreAtK(k, beta=beta)(y_true, a) == pytest.approx(limit, rel=1e-14)
         harmonic = 2 * precision * recall / (precision + recall) if precision else 0.0
-        assert f_score_at_k_score(y_true, a, k=k) == pytest.approx(harmonic, rel=1e-14)
+        assert FScoreAtK(k)(y_true, a) == pytest.approx(harmonic, rel=1e-14)
     # At k = m all of them are the same.
-    values = {round(f_score_at_k_score(y_true, a, k=12, beta=beta), 12) for beta in BETAS}
+    values = {round(FScoreAtK(12, beta=beta)(y_true, a), 12) for beta in BETAS}
     assert values == {round(recall_at_k_score(y_true, a, k=12), 12)}
 
 
 def test_inputs_of_the_score(data):
     y_true, a, _ = data
-    expected = f_score_at_k_score(y_true, a, k=6, beta=2)
+    expected = FScoreAtK(6, beta=2)(y_true, a)
     words = np.where(y_true == 1, "yes", "no")
-    assert f_score_at_k_score(words, a, k=0.1, beta=2.0, pos_label="yes") == expected
-    assert f_score_at_k_score(Ranking.from_scores(y_true, a), k=6, beta=2.0) == expected
+    assert FScoreAtK(0.1, beta=2.0)(words, a, pos_label="yes") == expected
+    assert FScoreAtK(6, beta=2.0)(Ranking.from_scores(y_true, a)) == expected
     assert type(expected) is float
     # Only positives: k hits of n positives.
-    assert f_score_at_k_score([1, 1, 1], [3, 2, 1], k=2) == pytest.approx(0.8, rel=1e-15)
+    assert FScoreAtK(2)([1, 1, 1], [3, 2, 1]) == pytest.approx(0.8, rel=1e-15)
     with pytest.warns(
         UndefinedMetricWarning, match=r"F1 score at 2 is undefined without positives"
     ):
-        assert f_score_at_k_score([0, 0, 0], [3, 2, 1], k=2) == 0.0
+        assert FScoreAtK(2)([0, 0, 0], [3, 2, 1]) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -129,7 +128,7 @@ def test_inputs_of_the_score(data):
     [
         ({"k": 0}, ValueError, "k must be at least 1"),
         ({"k": 4}, ValueError, r"k must be between 1 and n_samples=3; got 4"),
-        ({"k": [1, 2]}, TypeError, "k must be an int or a float"),
+        ({"k": [1, 2]}, TypeError, "k must be one int or float here"),
         ({"k": 1, "beta": 0.0}, ValueError, "beta must be finite and larger than 0; got 0.0"),
         ({"k": 1, "beta": math.inf}, ValueError, "beta must be finite and larger than 0; got inf"),
         ({"k": 1, "beta": math.nan}, ValueError, "beta must be finite and larger than 0; got nan"),
@@ -140,7 +139,7 @@ def test_inputs_of_the_score(data):
 )
 def test_wrong_parameters(options, error, message):
     with pytest.raises(error, match=message):
-        f_score_at_k_score([1, 0, 1], [3, 2, 1], **options)
+        FScoreAtK(**options)([1, 0, 1], [3, 2, 1])
 
 
 # The null distribution, exactly.

@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import average_precision_score, dcg_score, ndcg_score, roc_auc_score
 
+from sklearn_rankinf import RankStatistic
 from sklearn_rankinf._inference.influence import (
     average_precision_at_k_influence,
     average_precision_influence,
@@ -28,7 +29,6 @@ from sklearn_rankinf._metrics import (
     RocAuc,
 )
 from sklearn_rankinf._ranking import Design
-from sklearn_rankinf._statistics.additive import RankStatistic
 
 pytestmark = pytest.mark.numeric
 

@@ -64,10 +64,6 @@ OF_INTEGERS = {
         3,
         lambda x: rankinf.average_precision_at_k_score(*DATA, k=x),
     ),
-    "enrichment_at_k_score": ("k", 3, lambda x: rankinf.enrichment_at_k_score(*DATA, k=x)),
-    "f_score_at_k_score": ("k", 3, lambda x: rankinf.f_score_at_k_score(*DATA, k=x)),
-    "bedroc_score": ("alpha", 20, lambda x: rankinf.bedroc_score(*DATA, alpha=x)),
-    "rie_score": ("alpha", 20, lambda x: rankinf.rie_score(*DATA, alpha=x)),
     "interpolated_average_precision_score": (
         "n_levels",
         11,
@@ -235,7 +231,6 @@ OF_REALS = {
         20.3,
         lambda x: value(rankinf.RobustInitialEnhancement(alpha=x)),
     ),
-    "bedroc_score": ("alpha", 20.3, lambda x: rankinf.bedroc_score(*DATA, alpha=x)),
     "metric_test": ("k", 0.3, lambda x: metric_test(*DATA, metric="recall_at_k", k=x)),
     "pvalue": ("x", 0.3, lambda x: rankinf.ap_null_distribution(90, 13).pvalue(x)),
     "ppf": ("q", 0.3, lambda x: rankinf.ap_null_distribution(90, 13).ppf(x)),

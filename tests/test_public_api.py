@@ -109,8 +109,6 @@ SIGNATURES = {
     "ReciprocalRank": "()",
     "RobustInitialEnhancement": "(alpha=20.0)",
     "RocAuc": "()",
-    "bedroc_score": "(y_true, y_score=None, *, alpha=20.0, pos_label=1)",
-    "enrichment_at_k_score": "(y_true, y_score=None, *, k, pos_label=1)",
     "metric_null_distribution": (
         f"(n_samples, n_positives, *, metric, k=None, {DISTRIBUTION_OPTIONS})"
     ),
@@ -118,9 +116,7 @@ SIGNATURES = {
         f"(y_true, y_score=None, *, metric='average_precision', k=None, {LABELS}, {WEIGHTS}, "
         f"{PERMUTATIONS})"
     ),
-    "reciprocal_rank_score": "(y_true, y_score=None, *, pos_label=1)",
     "register_metric": "(name, statistic)",
-    "rie_score": "(y_true, y_score=None, *, alpha=20.0, pos_label=1)",
     "roc_auc_null_distribution": f"(n_samples, n_positives, *, {DISTRIBUTION_OPTIONS})",
     "roc_auc_test": f"(y_true, y_score=None, *, {LABELS}, {PERMUTATIONS})",
     "adjusted_average_precision_score": (
@@ -166,7 +162,6 @@ SIGNATURES = {
     "BinormalPrecisionRecallCurve.precision": "(self, recall)",
     "BinormalPrecisionRecallCurve.to_dict": "(self)",
     "binormal_average_precision_score": "(y_true, y_score=None, *, pos_label=1)",
-    "f_score_at_k_score": "(y_true, y_score=None, *, k, beta=1.0, pos_label=1)",
     "interpolated_average_precision_score": (
         "(y_true, y_score=None, *, n_levels=11, rounding='exact', pos_label=1)"
     ),

@@ -3,6 +3,7 @@
 import itertools
 import math
 import pickle
+import re
 import warnings
 from collections import Counter
 from dataclasses import dataclass
@@ -28,29 +29,34 @@ from by_name import (
     rie_test,
 )
 from scipy.stats import hypergeom, mannwhitneyu
+from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.metrics import dcg_score, ndcg_score, roc_auc_score
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import dcg_score, make_scorer, ndcg_score, roc_auc_score
+from sklearn.model_selection import cross_val_score
 
-from sklearn_rankinf import MetricTestResult, Ranking, roc_auc_null_distribution, roc_auc_test
+from sklearn_rankinf import (
+    MetricTestResult,
+    Ranking,
+    RankStatistic,
+    metric_test,
+    roc_auc_null_distribution,
+    roc_auc_test,
+)
 from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.listed import AffineDistribution
 from sklearn_rankinf._metrics import (
+    AveragePrecision,
     Bedroc,
     DiscountedCumulativeGain,
     EnrichmentAtK,
+    FScoreAtK,
     RecallAtK,
     ReciprocalRank,
     RobustInitialEnhancement,
     RocAuc,
 )
-from sklearn_rankinf._scores import (
-    bedroc_score,
-    enrichment_at_k_score,
-    precision_at_k_score,
-    reciprocal_rank_score,
-    rie_score,
-)
-from sklearn_rankinf._statistics.additive import RankStatistic
+from sklearn_rankinf._scores import precision_at_k_score
 
 ALTERNATIVES = ("greater", "less", "two-sided")
 METHODS = ("auto", "analytic", "permutation", "normal", "pearson3")
@@ -484,15 +490,15 @@ def test_bedroc_of_slow_decay_is_roc_auc(alpha):
 def test_bedroc_from_worst_to_best(n, m, alpha):
     y_score = np.arange(n)[::-1]
     y_true = np.arange(n) < m
-    assert bedroc_score(y_true, y_score, alpha=alpha) == pytest.approx(1.0, rel=1e-14)
-    assert bedroc_score(y_true[::-1], y_score, alpha=alpha) == pytest.approx(0.0, abs=1e-14)
+    assert Bedroc(alpha=alpha)(y_true, y_score) == pytest.approx(1.0, rel=1e-14)
+    assert Bedroc(alpha=alpha)(y_true[::-1], y_score) == pytest.approx(0.0, abs=1e-14)
     if alpha < 300.0:
         null = bedroc_null_distribution(n, m, alpha=alpha)
         assert null.log_pvalue(1.0) == pytest.approx(-oracles.log_comb(n, m), rel=1e-11)
     some = np.random.default_rng(1).permutation(y_true).astype(int)
     if alpha < 300.0:
         expected = bedroc_by_definition(some, y_score, alpha)
-        assert bedroc_score(some, y_score, alpha=alpha) == pytest.approx(expected, rel=1e-11)
+        assert Bedroc(alpha=alpha)(some, y_score) == pytest.approx(expected, rel=1e-11)
 
 
 def test_rankings_as_good_as_perfect_up_to_rounding_are_counted():
@@ -531,7 +537,7 @@ def test_enrichment_is_hypergeometric_and_takes_several_k():
     for k, statistic in zip(cuts.tolist(), result.statistic, strict=True):
         precision = precision_at_k_score(y_true, y_score, k=k)
         assert statistic == pytest.approx(precision * n / m, rel=1e-13)
-        assert enrichment_at_k_score(y_true, y_score, k=k) == statistic
+        assert EnrichmentAtK(k)(y_true, y_score) == statistic
     assert result.hits.tolist() == [0, 1, 3, 13]
     assert EnrichmentAtK(5).best(100, 20) == pytest.approx(5.0, rel=1e-15)
     assert EnrichmentAtK(5) != RecallAtK(5)
@@ -557,16 +563,19 @@ def test_scores_are_the_definitions(tied):
         y_true = rng.permutation(np.arange(12) < m).astype(int)
         y_score = rng.integers(4, size=12) if tied else rng.permutation(12)
         pairs = [
-            (bedroc_score(y_true, y_score), bedroc_by_definition(y_true, y_score)),
-            (bedroc_score(y_true, y_score, alpha=3), bedroc_by_definition(y_true, y_score, 3)),
-            (rie_score(y_true, y_score), rie_by_definition(y_true, y_score)),
-            (rie_score(y_true, y_score, alpha=3), rie_by_definition(y_true, y_score, 3)),
+            (Bedroc()(y_true, y_score), bedroc_by_definition(y_true, y_score)),
+            (Bedroc(alpha=3)(y_true, y_score), bedroc_by_definition(y_true, y_score, 3)),
+            (RobustInitialEnhancement()(y_true, y_score), rie_by_definition(y_true, y_score)),
             (
-                reciprocal_rank_score(y_true, y_score),
+                RobustInitialEnhancement(alpha=3)(y_true, y_score),
+                rie_by_definition(y_true, y_score, 3),
+            ),
+            (
+                ReciprocalRank()(y_true, y_score),
                 reciprocal_rank_by_definition(y_true, y_score),
             ),
             (
-                enrichment_at_k_score(y_true, y_score, k=5),
+                EnrichmentAtK(5)(y_true, y_score),
                 enrichment_by_definition(y_true, y_score, 5),
             ),
             (
@@ -584,21 +593,83 @@ def test_reciprocal_rank_of_a_large_block():
     n = 100_000
     y_true = np.arange(n) == 7
     expected = float(oracles.harmonic(n)) / n
-    assert reciprocal_rank_score(y_true, np.zeros(n)) == pytest.approx(expected, rel=1e-13)
+    assert ReciprocalRank()(y_true, np.zeros(n)) == pytest.approx(expected, rel=1e-13)
 
 
 @pytest.mark.parametrize(
-    ("score", "options"),
-    [
-        (bedroc_score, {}),
-        (rie_score, {}),
-        (reciprocal_rank_score, {}),
-        (enrichment_at_k_score, {"k": 1}),
-    ],
+    "metric", [Bedroc(), RobustInitialEnhancement(), ReciprocalRank(), EnrichmentAtK(1)]
 )
-def test_scores_without_positives(score, options):
+def test_scores_without_positives(metric):
     with pytest.warns(UndefinedMetricWarning, match=r"without positives in y_true and is set to 0"):
-        assert score([0, 0], [2, 1], **options) == 0.0
+        assert metric([0, 0], [2, 1]) == 0.0
+
+
+# Metrics as score functions.
+
+
+RESPONSES = ("decision_function", "predict_proba")
+METRICS = [
+    AveragePrecision(),
+    AveragePrecision(0.3, "positives"),
+    RecallAtK(7),
+    EnrichmentAtK(0.1),
+    FScoreAtK(9, beta=2.0),
+    RocAuc(),
+    DiscountedCumulativeGain(5, normalize=True),
+    Bedroc(5.0),
+    RobustInitialEnhancement(),
+    ReciprocalRank(),
+    Persistence(0.6),
+]
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=repr)
+def test_a_metric_is_a_score_function(metric):
+    rng = np.random.default_rng(3)
+    y_true = rng.permutation(np.arange(40) < 9).astype(int)
+    for y_score in (rng.permutation(40), rng.integers(5, size=40)):
+        value = metric(y_true, y_score)
+        assert type(value) is float
+        assert value == metric_test(y_true, y_score, metric=metric).statistic
+        assert metric(Ranking.from_scores(y_true, y_score)) == value
+        assert metric(np.where(y_true, "a", "b"), y_score, pos_label="a") == value
+    with pytest.raises(ValueError, match="y_score must be finite; got nan"):
+        metric([1, 0], [math.nan, 1.0])
+    with pytest.raises(ValueError, match="same length"):
+        metric([1, 0], [2.0, 1.0, 0.0])
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=repr)
+def test_make_scorer_takes_a_metric_as_it_is(metric):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(90, 2))
+    y = (X[:, 0] + rng.normal(size=90) > 0.8).astype(int)
+    model = LogisticRegression().fit(X, y)
+    scorer = make_scorer(metric, response_method=RESPONSES)
+    expected = metric(y, model.decision_function(X))
+    for same in (scorer, clone(scorer, safe=False), pickle.loads(pickle.dumps(scorer))):
+        assert same(model, X, y) == expected
+        assert repr(same) == f"make_scorer({metric!r}, response_method={RESPONSES})"
+    flipped = make_scorer(metric, response_method=RESPONSES, pos_label=0)
+    assert flipped(model, X, y) == metric(1 - y, -model.decision_function(X))
+    values = cross_val_score(model, X, y, scoring=scorer, cv=3)
+    assert np.isfinite(values).all()
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=repr)
+def test_a_metric_is_not_a_scorer(metric):
+    message = re.escape(
+        f"{metric!r} is a metric function of (y_true, y_score), not a scorer, but its first "
+        "argument is an estimator, LogisticRegression: pass scoring=make_significance_scorer("
+    )
+    X, y = np.arange(12.0)[:, None], np.tile([0, 1], 6)
+    with pytest.raises(TypeError, match=message):
+        cross_val_score(LogisticRegression(), X, y, scoring=metric, error_score="raise", cv=2)
+
+
+def test_the_value_of_several_cut_offs_is_refused():
+    with pytest.raises(TypeError, match=r"k must be one int or float here"):
+        RecallAtK([1, 2])([1, 0, 1], [3, 2, 1])
 
 
 # Rankings that cannot be tested.
@@ -840,14 +911,14 @@ class HasFit:
     ],
 )
 def test_wrong_alpha(alpha, error, message):
-    for null, test, score in (
-        (bedroc_null_distribution, bedroc_test, bedroc_score),
-        (rie_null_distribution, rie_test, rie_score),
+    for null, test, metric in (
+        (bedroc_null_distribution, bedroc_test, Bedroc),
+        (rie_null_distribution, rie_test, RobustInitialEnhancement),
     ):
         for call in (
             lambda null=null: null(8, 3, alpha=alpha),
             lambda test=test: test([1, 0], [2, 1], alpha=alpha),
-            lambda score=score: score([1, 0], [2, 1], alpha=alpha),
+            lambda metric=metric: metric(alpha=alpha),
         ):
             with pytest.raises(error, match=message):
                 call()

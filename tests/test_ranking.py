@@ -20,24 +20,24 @@ from scipy import sparse
 from sklearn.metrics import average_precision_score
 
 from sklearn_rankinf import (
+    Bedroc,
     BinormalPrecisionRecallCurve,
     DiscountedCumulativeGain,
+    EnrichmentAtK,
     NullDistributionDisplay,
     Ranking,
+    ReciprocalRank,
+    RobustInitialEnhancement,
     adjusted_average_precision_score,
     average_precision_at_k_score,
     average_precision_neg_log10_pvalue,
     average_precision_pvalue,
     average_precision_test,
-    bedroc_score,
-    enrichment_at_k_score,
     mean_average_precision_test,
     metric_comparison_test,
     precision_at_k_score,
     r_precision_score,
     recall_at_k_score,
-    reciprocal_rank_score,
-    rie_score,
     standardized_average_precision_score,
 )
 from sklearn_rankinf._ranking import Sample, rank_order
@@ -565,15 +565,15 @@ SCORES_OF_RANKINGS = {
     ),
     "recall": recall_at_k_score,
     "precision": precision_at_k_score,
-    "enrichment": enrichment_at_k_score,
+    "enrichment": lambda ranking, k: EnrichmentAtK(k)(ranking),
     "dcg": lambda ranking, k: rank_statistic_score(ranking, statistic=DiscountedCumulativeGain(k)),
     "ndcg": lambda ranking, k: rank_statistic_score(
         ranking, statistic=DiscountedCumulativeGain(k, normalize=True)
     ),
     "r precision": lambda ranking, k: r_precision_score(ranking),
-    "bedroc": lambda ranking, k: bedroc_score(ranking),
-    "rie": lambda ranking, k: rie_score(ranking),
-    "reciprocal rank": lambda ranking, k: reciprocal_rank_score(ranking),
+    "bedroc": lambda ranking, k: Bedroc()(ranking),
+    "rie": lambda ranking, k: RobustInitialEnhancement()(ranking),
+    "reciprocal rank": lambda ranking, k: ReciprocalRank()(ranking),
 }
 
 NEED_TIES = {

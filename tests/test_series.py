@@ -26,18 +26,18 @@ from sklearn.metrics import average_precision_score, dcg_score, roc_auc_score
 from sklearn.preprocessing import label_binarize
 
 from sklearn_rankinf import (
+    Bedroc,
+    EnrichmentAtK,
     Ranking,
     RankStatistic,
+    ReciprocalRank,
+    RobustInitialEnhancement,
     average_precision_at_k_score,
     average_precision_test,
-    bedroc_score,
-    enrichment_at_k_score,
     precision_at_k_score,
     precision_at_k_test,
     recall_at_k_score,
     recall_at_k_test,
-    reciprocal_rank_score,
-    rie_score,
     roc_auc_test,
 )
 from sklearn_rankinf._sampling import draws as sampling
@@ -63,12 +63,12 @@ TESTS = {
     "at_k": (average_precision_test, average_precision_at_k_score, {"k": 4}),
     "roc_auc": (roc_auc_test, roc_auc_score, {}),
     "dcg": (dcg_test, lambda y, s: dcg_score([y], [s]), {}),
-    "bedroc": (bedroc_test, bedroc_score, {}),
-    "rie": (rie_test, rie_score, {}),
-    "reciprocal_rank": (reciprocal_rank_test, reciprocal_rank_score, {}),
+    "bedroc": (bedroc_test, Bedroc(), {}),
+    "rie": (rie_test, RobustInitialEnhancement(), {}),
+    "reciprocal_rank": (reciprocal_rank_test, ReciprocalRank(), {}),
     "recall": (recall_at_k_test, recall_at_k_score, {"k": 4}),
     "precision": (precision_at_k_test, precision_at_k_score, {"k": 4}),
-    "enrichment": (enrichment_at_k_test, enrichment_at_k_score, {"k": 4}),
+    "enrichment": (enrichment_at_k_test, lambda y, s, k: EnrichmentAtK(k)(y, s), {"k": 4}),
 }
 
 

@@ -17,6 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.metrics import average_precision_score, dcg_score
 
+from sklearn_rankinf import RankStatistic
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     Bedroc,
@@ -31,7 +32,6 @@ from sklearn_rankinf._sampling.swaps import (
     doubled_midranks,
     randomization_pvalue,
 )
-from sklearn_rankinf._statistics.additive import RankStatistic
 
 pytestmark = pytest.mark.numeric
 

@@ -36,7 +36,7 @@ from scipy.stats import random_table
 from sklearn_rankinf._sampling.draws import chunk_sizes
 from sklearn_rankinf._sampling.exchange import AnyExchange, Exchange, Shifts
 from sklearn_rankinf._sampling.labellings import ranks_drawn, uniform_hit_ranks
-from sklearn_rankinf._statistics.additive import RankStatistic
+from sklearn_rankinf._statistics.additive import SumOfWeights
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
@@ -117,7 +117,7 @@ class GradedGain:
 
     Parameters
     ----------
-    discount : RankStatistic
+    discount : SumOfWeights
         Discount of each rank, as discounted cumulative gain of hits and misses that is not
         normalized, of all ranks or of the first k places.
     relevances : ndarray of shape (n_items,)
@@ -145,7 +145,7 @@ class GradedGain:
     (3.5, 3.63093)
     """
 
-    discount: RankStatistic
+    discount: SumOfWeights
     relevances: Floats
     places: Integers
     tie_sizes: Integers | None = None

@@ -447,7 +447,7 @@ def delete_one_values(
 
     Examples
     --------
-    >>> from sklearn_rankinf._statistics.additive import RankStatistic
+    >>> from sklearn_rankinf import RankStatistic
     >>> class ReciprocalRanks(RankStatistic):
     ...     def weights(self, ranks, n_samples, n_positives):
     ...         return 1.0 / ranks

@@ -246,49 +246,8 @@ class HitsAtK(Statistic):
         return value if np.ndim(self.k) else float(value)
 
 
-class RankStatistic(Statistic):
-    r"""Base class of metrics that sum a weight of the rank of each positive.
-
-    A subclass defines `weights`, the contribution of a positive at each rank. It can then be passed
-    as the metric to :func:`metric_null_distribution`, :func:`metric_test`,
-    :func:`make_significance_scorer` and the other functions; :func:`register_metric` makes it
-    available by name. Each positive in a block of equal scores contributes the mean weight of the
-    ranks of the block, which is the expectation over random tie-breaking.
-
-    See Also
-    --------
-    sklearn_rankinf.metric_test : Test of a ranking by such a statistic.
-    sklearn_rankinf.register_metric : Register a metric under a name.
-
-    Notes
-    -----
-    If the positives are at the ranks :math:`r_1 < \dots < r_m` of n samples, the value is
-
-    .. math:: S = \sum_{i=1}^m w(r_i; n, m) + c(n, m),
-
-    where the weights are non-negative and do not increase with the rank, and c, returned by
-    `offset`, is a constant. Instances with the same parameters should be equal, so that their null
-    distributions are cached; make a subclass with parameters a frozen dataclass. A field `k` is a
-    cut-off, a number of samples; define ``at(n_samples)``, which returns the metric with such a
-    number, to allow fractions as well. The title is the name of the class in words, unless it is
-    defined.
-
-    Examples
-    --------
-    >>> from dataclasses import dataclass, fields, is_dataclass
-    >>> import numpy as np
-    >>> from sklearn_rankinf import RankStatistic, metric_test
-    >>> @dataclass(frozen=True)
-    ... class RankBiasedPrecision(RankStatistic):
-    ...     persistence: float = 0.8
-    ...
-    ...     def weights(self, ranks, n_samples, n_positives):
-    ...         return (1 - self.persistence) * self.persistence ** (ranks - 1.0)
-    >>> y_true, y_score = [1, 1, 0, 1, 0, 0], [6, 5, 4, 3, 2, 1]
-    >>> result = metric_test(y_true, y_score, metric=RankBiasedPrecision())
-    >>> round(result.statistic, 4), result.pvalue
-    (0.4624, 0.1)
-    """
+class SumOfWeights(Statistic):
+    """A sum of a weight of the rank of each hit; weights do not increase with the rank."""
 
     def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
         """Contribution of a positive at each rank, elementwise.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, f1_score, ndcg_score, roc_auc_score
 
-from sklearn_rankinf import bedroc_score, precision_at_k_score, reciprocal_rank_score, rie_score
+from sklearn_rankinf import Bedroc, ReciprocalRank, RobustInitialEnhancement, precision_at_k_score
 
 from .cases import NUMBERS, Case, GeometricWeights, Ranked, StepWeights, written
 from .far_tails import QUICK as NEAR
@@ -101,9 +101,9 @@ def value_of(case, labels):
     if case.metric == "ndcg":
         return ndcg_score([labels], [score])
     if case.metric == "bedroc":
-        return bedroc_score(labels, score, alpha=case.option("alpha"))
+        return Bedroc(alpha=case.option("alpha"))(labels, score)
     if case.metric == "rie":
-        return rie_score(labels, score, alpha=case.option("alpha"))
+        return RobustInitialEnhancement(alpha=case.option("alpha"))(labels, score)
     if case.metric == "precision_at_k":
         return precision_at_k_score(labels, score, k=k)
     if case.metric == "f_score_at_k":
@@ -178,7 +178,7 @@ def test_reciprocal_ranks_agree_with_enumeration(ranking):
     for ranks in itertools.combinations(range(ranking.n), ranking.m):
         labels = np.zeros(ranking.n, dtype=int)
         labels[list(ranks)] = 1
-        values.append(reciprocal_rank_score(labels, score))
+        values.append(ReciprocalRank()(labels, score))
     atoms = reciprocal_rank_atoms(ranking, 10**5)
     assert math.isclose(atoms.probabilities.sum(), 1.0)
     for t in np.unique(values).tolist():

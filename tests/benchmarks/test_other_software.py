@@ -7,16 +7,15 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from sklearn_rankinf import (
     Bedroc,
+    EnrichmentAtK,
+    RobustInitialEnhancement,
     ap_null_distribution,
     average_precision_test,
-    bedroc_score,
-    enrichment_at_k_score,
     mean_average_precision_test,
     metric_comparison_test,
     metric_interval,
     metric_test,
     recall_at_k_test,
-    rie_score,
     roc_auc_test,
 )
 
@@ -179,14 +178,14 @@ def test_rdkit(example):
     order = np.argsort(-y_score)
     ranked = np.column_stack([y_score[order], y_true[order]])
     assert scoring.CalcBEDROC(ranked, 1, 20.0) == pytest.approx(
-        bedroc_score(y_true, y_score, alpha=20.0), rel=1e-12
+        Bedroc(alpha=20.0)(y_true, y_score), rel=1e-12
     )
     assert scoring.CalcRIE(ranked, 1, 20.0) == pytest.approx(
-        rie_score(y_true, y_score, alpha=20.0), rel=1e-12
+        RobustInitialEnhancement(alpha=20.0)(y_true, y_score), rel=1e-12
     )
     assert scoring.CalcAUC(ranked, 1) == pytest.approx(roc_auc_score(y_true, y_score), rel=1e-12)
     for k, found in zip((0.01, 0.05), scoring.CalcEnrichment(ranked, 1, [0.01, 0.05]), strict=True):
-        assert found == pytest.approx(enrichment_at_k_score(y_true, y_score, k=k), rel=1e-12)
+        assert found == pytest.approx(EnrichmentAtK(k)(y_true, y_score), rel=1e-12)
 
 
 def test_rdkit_takes_the_order_of_the_rows_for_the_ranking():
@@ -202,5 +201,5 @@ def test_rdkit_takes_the_order_of_the_rows_for_the_ranking():
             for shuffled in np.random.default_rng(0).permuted(np.tile(y_true, (2000, 1)), axis=1)
         ]
     )
-    assert bedroc_score(y_true, y_score) == pytest.approx(expected, abs=0.01)
+    assert Bedroc()(y_true, y_score) == pytest.approx(expected, abs=0.01)
     assert average_precision_score(y_true, y_score) == 0.05

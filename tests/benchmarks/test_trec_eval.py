@@ -5,12 +5,12 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 from sklearn_rankinf import (
+    ReciprocalRank,
     interpolated_average_precision_score,
     mean_average_precision_score,
     precision_at_k_score,
     r_precision_score,
     recall_at_k_score,
-    reciprocal_rank_score,
 )
 
 MEASURES = {"map", "Rprec", "recip_rank", "11pt_avg", "iprec_at_recall", "P", "recall"}
@@ -46,7 +46,7 @@ def of_this_package(y_true, y_score):
         "map": average_precision_score(y_true, y_score),
         "11pt_avg": interpolated,
         "Rprec": r_precision_score(y_true, y_score),
-        "recip_rank": reciprocal_rank_score(y_true, y_score),
+        "recip_rank": ReciprocalRank()(y_true, y_score),
         "P_10": precision_at_k_score(y_true, y_score, k=10),
         "recall_20": recall_at_k_score(y_true, y_score, k=20),
     }
