@@ -23,7 +23,6 @@ from sklearn_rankinf._metrics import (
     ReciprocalRank,
     RobustInitialEnhancement,
     RocAuc,
-    register_metric,
 )
 from sklearn_rankinf._minimum_hypergeometric import (
     MinimumHypergeometricTestResult,
@@ -170,7 +169,6 @@ __all__ = [
     "recall_at_k_null_distribution",
     "recall_at_k_score",
     "recall_at_k_test",
-    "register_metric",
     "roc_auc_null_distribution",
     "roc_auc_test",
     "search_permutation_test",

@@ -554,15 +554,13 @@ class RankStatistic(_Callable, SumOfWeights):
 
     A subclass defines `weights`, the contribution of a positive at each rank. It can then be passed
     as the metric to :func:`metric_null_distribution`, :func:`metric_test`,
-    :func:`make_significance_scorer` and the other functions, and called with labels and scores;
-    :func:`register_metric` makes it available by name. Each positive in a block of equal scores
-    contributes the mean weight of the ranks of the block, which is the expectation over random
-    tie-breaking.
+    :func:`make_significance_scorer` and the other functions, and called with labels and scores.
+    Each positive in a block of equal scores contributes the mean weight of the ranks of the block,
+    which is the expectation over random tie-breaking.
 
     See Also
     --------
     sklearn_rankinf.metric_test : Test of a ranking by such a statistic.
-    sklearn_rankinf.register_metric : Register a metric under a name.
 
     Notes
     -----
@@ -1203,90 +1201,22 @@ def check_weights(statistic: Metric, n_samples: int, n_positives: int) -> None:
 # Names.
 
 
-_metrics: dict[str, Callable[..., Metric]] = {
-    "average_precision": AveragePrecision,
-    "recall_at_k": RecallAtK,
-    "precision_at_k": PrecisionAtK,
-    "enrichment_at_k": EnrichmentAtK,
-    "f_score_at_k": FScoreAtK,
-    "roc_auc": RocAuc,
-    "dcg": DiscountedCumulativeGain,
-    "ndcg": partial(DiscountedCumulativeGain, normalize=True),
-    "bedroc": Bedroc,
-    "rie": RobustInitialEnhancement,
-    "reciprocal_rank": ReciprocalRank,
-}
-
-METRICS: Mapping[str, Callable[..., Metric]] = MappingProxyType(_metrics)
+METRICS: Mapping[str, Callable[..., Metric]] = MappingProxyType(
+    {
+        "average_precision": AveragePrecision,
+        "recall_at_k": RecallAtK,
+        "precision_at_k": PrecisionAtK,
+        "enrichment_at_k": EnrichmentAtK,
+        "f_score_at_k": FScoreAtK,
+        "roc_auc": RocAuc,
+        "dcg": DiscountedCumulativeGain,
+        "ndcg": partial(DiscountedCumulativeGain, normalize=True),
+        "bedroc": Bedroc,
+        "rie": RobustInitialEnhancement,
+        "reciprocal_rank": ReciprocalRank,
+    }
+)
 """Classes and functions that return a metric, by name."""
-
-
-def register_metric(name: str, statistic: RankStatistic) -> None:
-    """Register a rank statistic under a name.
-
-    The name can then be used wherever a metric is chosen by name: in tests, null distributions,
-    scorers, displays and reports.
-
-    Parameters
-    ----------
-    name : str
-        The name.
-    statistic : RankStatistic
-        The statistic, an instance of a subclass.
-
-    Raises
-    ------
-    TypeError
-        If `name` is not a str, or `statistic` is not an instance of :class:`RankStatistic`.
-    ValueError
-        If `name` is empty, or already used for another metric.
-
-    See Also
-    --------
-    RankStatistic : Base class of rank statistics, with an example.
-    metric_test : Test that accepts the name or the statistic itself.
-
-    Notes
-    -----
-    A name is registered only in the current process. Scorers contain the statistic itself and
-    therefore also work in other processes. Registering an equal statistic again has no effect.
-
-    Examples
-    --------
-    >>> from dataclasses import dataclass
-    >>> from sklearn_rankinf import RankStatistic, make_significance_scorer, register_metric
-    >>> @dataclass(frozen=True)
-    ... class RankSum(RankStatistic):
-    ...     def weights(self, ranks, n_samples, n_positives):
-    ...         return n_samples + 1.0 - ranks
-    >>> register_metric("rank_sum", RankSum())
-    >>> scorer = make_significance_scorer("rank_sum")
-    """
-    if not isinstance(name, str):
-        raise TypeError(f"name must be a str; got {shown(name)}.")
-    if not name:
-        raise ValueError("name is empty; pass a name for the metric.")
-    if not isinstance(statistic, RankStatistic):
-        remedy = "an instance of a subclass"
-        if isinstance(statistic, type) and issubclass(statistic, RankStatistic):
-            remedy = f"an instance, such as {statistic.__name__}()"
-        raise TypeError(
-            f"statistic must be a RankStatistic: pass {remedy}; got {shown(statistic)}."
-        )
-    _check_hashable(statistic)
-    known = _metrics.setdefault(name, _Registered(statistic))
-    if not isinstance(known, _Registered) or known.statistic != statistic:
-        raise ValueError(f"name={name!r} is already used for another metric; choose another name.")
-
-
-@dataclass(frozen=True)
-class _Registered:
-    """Callable that returns a registered metric."""
-
-    statistic: RankStatistic
-
-    def __call__(self) -> Metric:
-        return self.statistic
 
 
 def as_metric(metric: Any, k: Any = None) -> Metric:
@@ -1332,8 +1262,6 @@ def _check_whole(metric: Metric, k: Any) -> None:
 
 def _named(name: str, k: Any) -> Metric:
     make = METRICS[name]
-    if isinstance(make, _Registered):
-        return as_metric(make.statistic, k)
     if k is None and needs_k(make):
         raise ValueError(
             f"metric={name!r} needs k: pass a number of samples, or a fraction of them "
@@ -1374,9 +1302,3 @@ def _check_hashable(statistic: RankStatistic) -> None:
             f"metric must be hashable, because null distributions are cached by its value; got "
             f"{name}: make that class a frozen dataclass with hashable parameters."
         ) from None
-
-
-def registered(metric: Any) -> Any:
-    """Return a metric that other processes can use: a built-in name, or the metric itself."""
-    made = METRICS.get(metric) if isinstance(metric, str) else None
-    return made.statistic if isinstance(made, _Registered) else metric

@@ -19,7 +19,7 @@ from sklearn.metrics import make_scorer
 from sklearn_rankinf._frozen_distributions import NullDistribution, pvalue_log_and_error, tolerating
 from sklearn_rankinf._guard import default_errors, scorer_factory
 from sklearn_rankinf._metric_test_result import adjusted, as_log10, standardized
-from sklearn_rankinf._metrics import as_metric, check_scalar_k, registered
+from sklearn_rankinf._metrics import as_metric, check_scalar_k
 from sklearn_rankinf._null_distributions import check_metric_and_method
 from sklearn_rankinf._observations import (
     check_takes_weights,
@@ -124,8 +124,7 @@ def make_significance_scorer(
     metric : str or metric, default="average_precision"
         The metric to test: ``"average_precision"``, ``"recall_at_k"``, ``"precision_at_k"``,
         ``"enrichment_at_k"``, ``"f_score_at_k"``, ``"roc_auc"``, ``"dcg"``, ``"ndcg"``,
-        ``"bedroc"``, ``"rie"``, ``"reciprocal_rank"``, a name registered by
-        :func:`register_metric`, or a metric, such as ``Bedroc(alpha=50.0)``.
+        ``"bedroc"``, ``"rie"``, ``"reciprocal_rank"``, or a metric, such as ``Bedroc(alpha=50.0)``.
     method : str, default="auto"
         Method of the p-value: ``"auto"``, ``"analytic"``, ``"permutation"``, an approximation that
         the null distribution of the metric has, such as ``"normal"``; or ``"both"``, analytic and
@@ -197,7 +196,6 @@ def make_significance_scorer(
     --------
     average_precision_significance_scorer : The scorer with default arguments.
     average_precision_test : The complete test of given labels and scores.
-    register_metric : Register a custom metric by name.
     sklearn.metrics.make_scorer : Make a scorer of any metric function.
     sklearn.model_selection.permutation_test_score : Test of an estimator by refitting it.
 
@@ -296,7 +294,6 @@ def make_significance_scorer(
         block_length = check_integer(block_length, "block_length", 1)
     options |= {"weights_follow": weights_follow, "block_length": block_length}
     # A worker process finds the metrics of the package by name; custom ones are sent to it.
-    metric = registered(metric)
     _check_response_method(response_method)
     check_pos_label(pos_label)
     # scikit-learn selects a column of the scores by pos_label, and raises an error if pos_label

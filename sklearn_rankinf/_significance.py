@@ -86,7 +86,7 @@ def metric_test(
         A metric, such as ``AveragePrecision(k=100)`` or an instance of a subclass of
         :class:`RankStatistic`; or the name of a metric: ``"average_precision"``, ``"recall_at_k"``,
         ``"precision_at_k"``, ``"enrichment_at_k"``, ``"f_score_at_k"``, ``"roc_auc"``, ``"dcg"``,
-        ``"ndcg"``, ``"bedroc"``, ``"rie"``, ``"reciprocal_rank"`` or a registered name.
+        ``"ndcg"``, ``"bedroc"``, ``"rie"`` or ``"reciprocal_rank"``.
     k : int or float, optional
         Cut-off of a metric that is given by its name or by an object without a cut-off: a number
         of samples, or a fraction of them between 0 and 1, rounded up. Required for the names of

@@ -116,7 +116,6 @@ SIGNATURES = {
         f"(y_true, y_score=None, *, metric='average_precision', k=None, {LABELS}, {WEIGHTS}, "
         f"{PERMUTATIONS})"
     ),
-    "register_metric": "(name, statistic)",
     "roc_auc_null_distribution": f"(n_samples, n_positives, *, {DISTRIBUTION_OPTIONS})",
     "roc_auc_test": f"(y_true, y_score=None, *, {LABELS}, {PERMUTATIONS})",
     "adjusted_average_precision_score": (

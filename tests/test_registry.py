@@ -28,15 +28,13 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_rankinf import (
     Ranking,
     RankStatistic,
-    _metrics,
     make_significance_scorer,
     metric_comparison_test,
     metric_interval,
     metric_test,
-    register_metric,
 )
 from sklearn_rankinf._files import CommandError
-from sklearn_rankinf._metrics import METRICS, as_metric, registered
+from sklearn_rankinf._metrics import METRICS, as_metric
 from sklearn_rankinf._report import make_report, report_as_json, report_on_metrics
 
 
@@ -62,14 +60,6 @@ def rank_biased_precision(tie_sizes, ranks, persistence=0.7):
 
 
 TOY = RankBiasedPrecision()
-
-
-@pytest.fixture
-def toy():
-    """The name of the toy metric, for the time of a test."""
-    register_metric("toy", TOY)
-    yield "toy"
-    del _metrics._metrics["toy"]
 
 
 class FirstFeature(ClassifierMixin, BaseEstimator):
@@ -127,9 +117,8 @@ def test_longer_distribution_agrees_with_its_permutations():
     assert drawn.zscore == exact.zscore
 
 
-@pytest.mark.parametrize("by", ["name", "instance"])
-def test_scorer_of_a_custom_metric(by, toy):
-    metric = toy if by == "name" else TOY
+def test_scorer_of_a_custom_metric():
+    metric = TOY
     y_true, y_score = tied_data(60, 9, 20)
     expected = rank_statistic_test(y_true, y_score, statistic=TOY)
     fitted = FirstFeature().fit(None, None)
@@ -148,10 +137,9 @@ def test_scorer_of_a_custom_metric(by, toy):
     assert pvalue == drawn.pvalue
 
 
-@pytest.mark.parametrize("by", ["name", "instance"])
-def test_scorers_work_in_other_processes(by, toy):
+def test_scorers_work_in_other_processes():
     X, y = make_classification(120, weights=[0.8], random_state=0)
-    scorers = make_significance_scorer(toy if by == "name" else TOY, output="all")
+    scorers = make_significance_scorer(TOY, output="all")
     for scorer in scorers.values():
         assert "metric=RankBiasedPrecision(persistence=0.7)" in repr(scorer)
         assert repr(pickle.loads(pickle.dumps(scorer))) == repr(scorer)
@@ -177,16 +165,15 @@ from dataclasses import dataclass
 from sklearn.datasets import make_classification
 from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
-from sklearn_rankinf import (RankStatistic, make_significance_scorer, register_metric)
+from sklearn_rankinf import RankStatistic, make_significance_scorer
 
 @dataclass(frozen=True)
 class RankSum(RankStatistic):
     def weights(self, ranks, n_samples, n_positives):
         return n_samples + 1.0 - ranks
 
-register_metric("rank_sum", RankSum())
 X, y = make_classification(60, random_state=0)
-scorer = make_significance_scorer("rank_sum")
+scorer = make_significance_scorer(RankSum())
 one, two = (cross_val_score(GaussianNB(), X, y, scoring=scorer, n_jobs=n, error_score="raise")
             for n in (1, 2))
 print((one == two).all())
@@ -195,19 +182,18 @@ print((one == two).all())
     assert done.stdout.strip() == "True"
 
 
-def test_report_of_a_custom_metric(toy):
+def test_report_of_a_custom_metric():
     y_true, y_score = tied_data()
     ranking = Ranking.from_scores(y_true, y_score)
     expected = rank_statistic_test(ranking, statistic=TOY)
-    by_name, by_instance = report_on_metrics(ranking, [toy, TOY])
-    assert by_name.metric == by_instance.metric == TOY
-    for found in (by_name, by_instance):
-        assert found.statistic == expected.statistic
-        assert found.chance == expected.null_distribution.mean()
-        assert found.adjusted_statistic == expected.adjusted_statistic
-        assert found.zscore == expected.zscore
-        assert (found.pvalue, found.log10_pvalue) == (expected.pvalue, expected.log10_pvalue)
-    report = make_report(ranking, None, metrics=[toy])
+    (found,) = report_on_metrics(ranking, [TOY])
+    assert found.metric == TOY
+    assert found.statistic == expected.statistic
+    assert found.chance == expected.null_distribution.mean()
+    assert found.adjusted_statistic == expected.adjusted_statistic
+    assert found.zscore == expected.zscore
+    assert (found.pvalue, found.log10_pvalue) == (expected.pvalue, expected.log10_pvalue)
+    report = make_report(ranking, None, metrics=[TOY])
     assert f"\n\n{TOY.title}\n" in report.to_text()
     (row,) = json.loads(report_as_json(report))
     assert [entry["metric"] for entry in row["metrics"]] == [repr(TOY)]
@@ -224,43 +210,14 @@ def test_report_refuses_metrics_without_a_name_or_that_need_k():
 # Names.
 
 
-def test_names_are_taken_once(toy):
-    register_metric(toy, RankBiasedPrecision(0.7))
-    assert as_metric(toy) is METRICS[toy]() is TOY
-    with pytest.raises(ValueError, match="name='toy' is already used for another metric"):
-        register_metric(toy, RankBiasedPrecision(0.5))
-    with pytest.raises(ValueError, match="name='roc_auc' is already used for another metric"):
-        register_metric("roc_auc", TOY)
-
-
-@pytest.mark.parametrize(
-    ("name", "statistic", "error", "message"),
-    [
-        (None, TOY, TypeError, "name must be a str; got None"),
-        (3, TOY, TypeError, "name must be a str; got 3"),
-        ("", TOY, ValueError, "name is empty"),
-        ("mine", RankBiasedPrecision, TypeError, r"such as RankBiasedPrecision\(\); got <class"),
-        ("mine", "roc_auc", TypeError, "statistic must be a RankStatistic.*got 'roc_auc'"),
-        ("mine", METRICS["average_precision"](), TypeError, "must be a RankStatistic"),
-    ],
-)
-def test_metrics_that_are_not_registered(name, statistic, error, message):
-    with pytest.raises(error, match=message):
-        register_metric(name, statistic)
-    assert name not in METRICS
-
-
 def test_names_are_read_only():
     with pytest.raises(TypeError, match="does not support item assignment"):
         METRICS["mine"] = METRICS["roc_auc"]
 
 
-def test_metrics_of_statistics(toy):
+def test_metrics_of_statistics():
     assert as_metric(TOY) is TOY
-    assert as_metric(toy) is TOY
     assert repr(TOY) == "RankBiasedPrecision(persistence=0.7)"
-    assert registered(toy) is registered(TOY) is TOY
-    assert registered("roc_auc") == "roc_auc"
     message = r"got the class RankBiasedPrecision: pass RankBiasedPrecision\(\)\."
     with pytest.raises(TypeError, match=message):
         as_metric(RankBiasedPrecision)
@@ -303,16 +260,13 @@ class ShareOfTop(RankStatistic):
         return np.where(ranks <= (self.k or n_samples), 1.0 / n_positives, 0.0)
 
 
-def test_custom_metrics_take_k_by_name_too():
-    register_metric("share of top", ShareOfTop())
-    y_true, y_score = [1, 0, 1, 0], [4, 3, 2, 1]
-    for metric in ("share of top", ShareOfTop()):
-        assert metric_test(y_true, y_score, metric=metric, k=3).statistic == 1.0
-        with pytest.raises(ValueError, match=r"a number of samples; got the fraction k=0\.5"):
-            metric_test(y_true, y_score, metric=metric, k=0.5)
-        with pytest.raises(ValueError, match="k must be at least 1"):
-            metric_test(y_true, y_score, metric=metric, k=0)
-    del _metrics._metrics["share of top"]
+def test_custom_metrics_take_k_too():
+    y_true, y_score, metric = [1, 0, 1, 0], [4, 3, 2, 1], ShareOfTop()
+    assert metric_test(y_true, y_score, metric=metric, k=3).statistic == 1.0
+    with pytest.raises(ValueError, match=r"a number of samples; got the fraction k=0\.5"):
+        metric_test(y_true, y_score, metric=metric, k=0.5)
+    with pytest.raises(ValueError, match="k must be at least 1"):
+        metric_test(y_true, y_score, metric=metric, k=0)
 
 
 @dataclass(frozen=True)
@@ -340,13 +294,13 @@ def test_wrong_weights_are_refused_by_every_function(function):
         function([1, 0, 0, 1, 1, 0], [6, 5, 4, 3, 2, 1])
 
 
-def test_a_metric_that_cannot_be_found_again_is_not_registered():
+def test_a_metric_that_cannot_be_found_again_is_refused():
     @dataclass(frozen=True)
     class Tabulated(RankStatistic):
         table: list
 
     with pytest.raises(TypeError, match=r"got Tabulated: make .* with hashable parameters"):
-        register_metric("tabulated", Tabulated([1.0]))
+        make_significance_scorer(Tabulated([1.0]))
 
 
 @pytest.mark.parametrize("grades", [np.array([2, 1, 0, 1], dtype=object), [2, 1, 0, 1]])

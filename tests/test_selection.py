@@ -26,10 +26,8 @@ from sklearn_rankinf import (
     BestCandidateTestResult,
     Ranking,
     RankStatistic,
-    _metrics,
     average_precision_test,
     best_candidate_test,
-    register_metric,
 )
 from sklearn_rankinf._metrics import METRICS, Bedroc
 
@@ -268,16 +266,6 @@ def test_every_metric_with_a_name_on_longer_lists(metric):
         # The p-value of the best of three: between one of them and the sum of all three.
         slack = 5 * result.pvalue_standard_error[index] + 1e-3
         assert test.pvalue - slack <= result.pvalue[index] <= 3 * test.pvalue + slack
-
-
-def test_metric_with_a_custom_name():
-    register_metric("zipf of these tests", Zipf())
-    try:
-        scores, y_true = table_of(("untied", "three")), LABELS[3]
-        named = best_candidate_test(y_true, scores, metric="zipf of these tests")
-        assert_array_equal(named.pvalue, best_candidate_test(y_true, scores, metric=Zipf()).pvalue)
-    finally:
-        del _metrics._metrics["zipf of these tests"]
 
 
 # Equal values
