@@ -105,7 +105,24 @@ def changelog_as_rst(app, path, parent_docname, content):
     content[0] = re.sub(r"\[([^\]]*)\]\((.*?)\)", r"`\1 <\2>`__", text, flags=re.DOTALL)
 
 
+def resolve_short_name(app, env, node, contnode):
+    """Find classes of results, which are not imported from the package, and what they refer to."""
+    objects, name = (
+        env.domains["py"].objects,
+        node.get("reftarget", "").split("sklearn_rankinf.")[-1],
+    )
+    public = f"sklearn_rankinf.{name}"
+    found = (
+        [public] if public in objects else [full for full in objects if full.endswith(f".{name}")]
+    )
+    if len(found) != 1:
+        return None
+    where = env, node["refdoc"], app.builder, node["reftype"]
+    return env.domains["py"].resolve_xref(*where, found[0], node, contnode)
+
+
 def setup(app):
-    """Draw the picture of the front page and read the changelog."""
+    """Draw the picture of the front page, read the changelog, and resolve short names."""
     app.connect("builder-inited", draw_front_page)
+    app.connect("missing-reference", resolve_short_name)
     app.connect("include-read", changelog_as_rst)

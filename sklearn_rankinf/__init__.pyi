@@ -2,15 +2,12 @@ from sklearn_rankinf._binormal_curve import (
     BinormalPrecisionRecallCurve,
     binormal_average_precision_score,
 )
-from sklearn_rankinf._classifications import RandomizationTestResult, randomization_test
-from sklearn_rankinf._comparison import MetricComparisonTestResult, metric_comparison_test
+from sklearn_rankinf._classifications import randomization_test
+from sklearn_rankinf._comparison import metric_comparison_test
 from sklearn_rankinf._cross_val_comparison import (
-    CrossValComparisonResult,
     cross_val_comparison,
 )
-from sklearn_rankinf._interval_results import MetricIntervalResult
 from sklearn_rankinf._intervals import metric_interval
-from sklearn_rankinf._metric_test_result import MetricTestResult
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     Bedroc,
@@ -25,17 +22,13 @@ from sklearn_rankinf._metrics import (
     RocAuc,
 )
 from sklearn_rankinf._minimum_hypergeometric import (
-    MinimumHypergeometricTestResult,
     minimum_hypergeometric_test,
 )
 from sklearn_rankinf._model_selection import (
-    CrossValSignificanceResult,
-    SearchPermutationTestResult,
     cross_val_significance,
     search_permutation_test,
 )
 from sklearn_rankinf._multiple_comparison import (
-    MetricMultipleComparisonTestResult,
     metric_multiple_comparison_test,
 )
 from sklearn_rankinf._null_distributions import (
@@ -45,11 +38,9 @@ from sklearn_rankinf._null_distributions import (
     recall_at_k_null_distribution,
     roc_auc_null_distribution,
 )
-from sklearn_rankinf._planning import MetricPowerResult, metric_power
+from sklearn_rankinf._planning import metric_power
 from sklearn_rankinf._planning_search import min_detectable_odds, min_positives
 from sklearn_rankinf._planning_simulation import (
-    MetricComparisonPowerResult,
-    MetricIntervalWidthResult,
     metric_comparison_power,
     metric_interval_width,
 )
@@ -60,13 +51,12 @@ from sklearn_rankinf._plot.power import PowerDisplay
 from sklearn_rankinf._plot.top_k import TopKSignificanceDisplay
 from sklearn_rankinf._posteriors import PrecisionRecallPosterior, paired_outcome_posterior
 from sklearn_rankinf._queries import (
-    MeanAveragePrecisionTestResult,
     map_null_distribution,
     mean_average_precision_score,
     mean_average_precision_test,
 )
 from sklearn_rankinf._ranking import Ranking
-from sklearn_rankinf._report import RankSignificanceReport, rank_significance_report
+from sklearn_rankinf._report import rank_significance_report
 from sklearn_rankinf._scorers import (
     average_precision_significance_scorer,
     make_significance_scorer,
@@ -82,7 +72,7 @@ from sklearn_rankinf._scores import (
     recall_at_k_score,
     standardized_average_precision_score,
 )
-from sklearn_rankinf._selection import BestCandidateTestResult, best_candidate_test
+from sklearn_rankinf._selection import best_candidate_test
 from sklearn_rankinf._significance import (
     average_precision_test,
     metric_test,
@@ -91,45 +81,29 @@ from sklearn_rankinf._significance import (
     roc_auc_test,
 )
 from sklearn_rankinf._top_k import min_hits_at_k
-from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
+from sklearn_rankinf._top_k_curve import top_k_significance_curve
 
 __version__: str
 
 __all__ = [
     "AveragePrecision",
     "Bedroc",
-    "BestCandidateTestResult",
     "BinormalPrecisionRecallCurve",
     "ComparisonDisplay",
-    "CrossValComparisonResult",
-    "CrossValSignificanceResult",
     "DiscountedCumulativeGain",
     "EnrichmentAtK",
     "FScoreAtK",
     "IntervalDisplay",
-    "MeanAveragePrecisionTestResult",
-    "MetricComparisonPowerResult",
-    "MetricComparisonTestResult",
-    "MetricIntervalResult",
-    "MetricIntervalWidthResult",
-    "MetricMultipleComparisonTestResult",
-    "MetricPowerResult",
-    "MetricTestResult",
-    "MinimumHypergeometricTestResult",
     "NullDistributionDisplay",
     "PowerDisplay",
     "PrecisionAtK",
     "PrecisionRecallPosterior",
-    "RandomizationTestResult",
-    "RankSignificanceReport",
     "RankStatistic",
     "Ranking",
     "RecallAtK",
     "ReciprocalRank",
     "RobustInitialEnhancement",
     "RocAuc",
-    "SearchPermutationTestResult",
-    "TopKSignificanceCurve",
     "TopKSignificanceDisplay",
     "adjusted_average_precision_score",
     "ap_null_distribution",

@@ -911,7 +911,7 @@ class SearchPermutationTestResult(Result):
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rankinf import SearchPermutationTestResult
+    >>> from sklearn_rankinf._model_selection import SearchPermutationTestResult
     >>> result = SearchPermutationTestResult(0.5, 0.1, np.linspace(0.1, 0.4, 9), 9)
     >>> [round(end, 4) for end in result.pvalue_interval()]
     [0.0, 0.3363]

@@ -30,7 +30,6 @@ from sklearn_rankinf import (
     DiscountedCumulativeGain,
     EnrichmentAtK,
     FScoreAtK,
-    MetricTestResult,
     NullDistributionDisplay,
     PrecisionAtK,
     Ranking,
@@ -51,6 +50,7 @@ from sklearn_rankinf import (
     roc_auc_test,
 )
 from sklearn_rankinf.__main__ import main
+from sklearn_rankinf._metric_test_result import MetricTestResult
 from sklearn_rankinf._metrics import METRICS, as_metric, needs_k
 from sklearn_rankinf._report import report_on_metrics
 

@@ -34,14 +34,13 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 from sklearn_rankinf import (
-    SearchPermutationTestResult,
     average_precision_significance_scorer,
     average_precision_test,
     cross_val_significance,
     recall_at_k_test,
     search_permutation_test,
 )
-from sklearn_rankinf._model_selection import combined_log_pvalue
+from sklearn_rankinf._model_selection import SearchPermutationTestResult, combined_log_pvalue
 from sklearn_rankinf._results import format_pvalue
 
 CV = StratifiedKFold(4, shuffle=True, random_state=0)

@@ -18,7 +18,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 
 from sklearn_rankinf import (
-    MeanAveragePrecisionTestResult,
     Ranking,
     ap_null_distribution,
     average_precision_test,
@@ -32,6 +31,7 @@ from sklearn_rankinf._engine.inversion.contour import ContourInversion
 from sklearn_rankinf._means import lattice
 from sklearn_rankinf._means.distribution import MeanDistribution, Part
 from sklearn_rankinf._metrics import AveragePrecision
+from sklearn_rankinf._queries import MeanAveragePrecisionTestResult
 from sklearn_rankinf._sampling.mean import MeanSampler
 
 ALTERNATIVES = ("greater", "less", "two-sided")

@@ -36,7 +36,6 @@ from sklearn.metrics import dcg_score, make_scorer, ndcg_score, roc_auc_score
 from sklearn.model_selection import cross_val_score
 
 from sklearn_rankinf import (
-    MetricTestResult,
     Ranking,
     RankStatistic,
     metric_test,
@@ -45,6 +44,7 @@ from sklearn_rankinf import (
 )
 from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.listed import AffineDistribution
+from sklearn_rankinf._metric_test_result import MetricTestResult
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     Bedroc,

@@ -23,13 +23,13 @@ from sklearn.metrics import average_precision_score, dcg_score, ndcg_score, roc_
 
 from sklearn_rankinf import (
     AveragePrecision,
-    BestCandidateTestResult,
     Ranking,
     RankStatistic,
     average_precision_test,
     best_candidate_test,
 )
 from sklearn_rankinf._metrics import METRICS, Bedroc
+from sklearn_rankinf._selection import BestCandidateTestResult
 
 
 @dataclass(frozen=True)

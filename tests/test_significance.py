@@ -15,7 +15,6 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import average_precision_score
 
 from sklearn_rankinf import (
-    MetricTestResult,
     Ranking,
     ap_null_distribution,
     average_precision_test,
@@ -24,6 +23,7 @@ from sklearn_rankinf import (
     recall_at_k_test,
     roc_auc_test,
 )
+from sklearn_rankinf._metric_test_result import MetricTestResult
 
 ALTERNATIVES = ("greater", "less", "two-sided")
 METHODS = ("auto", "analytic", "permutation", "normal", "pearson3", "zhang_su")

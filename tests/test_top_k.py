@@ -14,7 +14,6 @@ from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf import (
-    MetricTestResult,
     Ranking,
     ap_null_distribution,
     average_precision_test,
@@ -26,6 +25,7 @@ from sklearn_rankinf import (
 )
 from sklearn_rankinf._engine.exact.enumeration import atoms
 from sklearn_rankinf._engine.listed import ListedDistribution
+from sklearn_rankinf._metric_test_result import MetricTestResult
 from sklearn_rankinf._metrics import AveragePrecision, PrecisionAtK, RecallAtK
 from sklearn_rankinf._sampling.labellings import NullSampler
 from sklearn_rankinf._statistics.additive import increments_of

@@ -20,11 +20,11 @@ from sklearn_rankinf import (
     PowerDisplay,
     Ranking,
     RecallAtK,
-    TopKSignificanceCurve,
     TopKSignificanceDisplay,
     metric_power,
     top_k_significance_curve,
 )
+from sklearn_rankinf._top_k_curve import TopKSignificanceCurve
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
