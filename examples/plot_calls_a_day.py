@@ -42,14 +42,14 @@ is_fraud, scores = one_day(0)
 # significance is known before the day begins. Since k was not chosen by looking at the list, the
 # test at this k is sufficient. A test of all k together would have less power at this k.
 
-from sklearn_rankinf import min_hits_at_k, precision_at_k_test, top_k_significance_curve
+from sklearn_rankinf import metric_test, min_hits_at_k, top_k_significance_curve
 
 needed = min_hits_at_k(n_payments, n_frauds, k=n_calls, alpha=[0.05, 0.001])
 print(
     f"expected by chance {n_calls * n_frauds / n_payments:.1f}, needed at 5 % and 0.1 %: {needed}"
 )
 for name, score in scores.items():
-    result = precision_at_k_test(is_fraud, score, k=n_calls)
+    result = metric_test(is_fraud, score, metric="precision_at_k", k=n_calls)
     print(f"{name}: {result.hits:.0f} hits, p = {result.pvalue:.1e}")
 
 curve = top_k_significance_curve(is_fraud, scores["new model"], alpha=[0.05, 0.001])

@@ -103,15 +103,15 @@ y_score = model.decision_function(X_test)
 print(f"{y_test.sum()} targets among {y_test.size} items")
 
 # %%
-# :func:`~sklearn_rankinf.recall_at_k_test` and :func:`~sklearn_rankinf.precision_at_k_test` are two
-# forms of the same test. They report the hits as a fraction of the targets, or as a fraction of the
-# first k items. k may also be a fraction of the list, and an array of k yields one test for each.
+# Recall at k and precision at k have the same test. They report the hits as a fraction of the
+# targets, or as a fraction of the first k items. k may also be a fraction of the list, and an array
+# of k yields one test for each.
 
-from sklearn_rankinf import precision_at_k_test, recall_at_k_test
+from sklearn_rankinf import metric_test, recall_at_k_test
 
 cuts = [20, 50, 100, 200]
 recall = recall_at_k_test(y_test, y_score, k=cuts)
-precision = precision_at_k_test(y_test, y_score, k=cuts)
+precision = metric_test(y_test, y_score, metric="precision_at_k", k=cuts)
 needed = min_hits_at_k(n_samples, n_positives, k=cuts)
 print("   k  hits  needed  recall  precision         p")
 for i, k in enumerate(cuts):
@@ -186,8 +186,10 @@ for k in (20, 50, 100):
 # With such ties, use ``isf(alpha)`` of the null distribution, the largest value that is not
 # significant.
 
-from sklearn_rankinf import recall_at_k_null_distribution
+from sklearn_rankinf import metric_null_distribution
 
-null = recall_at_k_null_distribution(n_samples, n_positives, k=50, tie_sizes=ranking.tie_sizes)
+null = metric_null_distribution(
+    n_samples, n_positives, metric="recall_at_k", k=50, tie_sizes=ranking.tie_sizes
+)
 print(f"hits to be exceeded at k = 50: {n_positives * null.isf(0.05):.3f}")
 print(f"without ties: {min_hits_at_k(n_samples, n_positives, k=50) - 1}")

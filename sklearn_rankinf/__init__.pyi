@@ -34,9 +34,6 @@ from sklearn_rankinf._multiple_comparison import (
 from sklearn_rankinf._null_distributions import (
     ap_null_distribution,
     metric_null_distribution,
-    precision_at_k_null_distribution,
-    recall_at_k_null_distribution,
-    roc_auc_null_distribution,
 )
 from sklearn_rankinf._planning import metric_power
 from sklearn_rankinf._planning_search import min_detectable_odds, min_positives
@@ -76,9 +73,7 @@ from sklearn_rankinf._selection import best_candidate_test
 from sklearn_rankinf._significance import (
     average_precision_test,
     metric_test,
-    precision_at_k_test,
     recall_at_k_test,
-    roc_auc_test,
 )
 from sklearn_rankinf._top_k import min_hits_at_k
 from sklearn_rankinf._top_k_curve import top_k_significance_curve
@@ -134,17 +129,12 @@ __all__ = [
     "min_positives",
     "minimum_hypergeometric_test",
     "paired_outcome_posterior",
-    "precision_at_k_null_distribution",
     "precision_at_k_score",
-    "precision_at_k_test",
     "r_precision_score",
     "randomization_test",
     "rank_significance_report",
-    "recall_at_k_null_distribution",
     "recall_at_k_score",
     "recall_at_k_test",
-    "roc_auc_null_distribution",
-    "roc_auc_test",
     "search_permutation_test",
     "standardized_average_precision_score",
     "top_k_significance_curve",

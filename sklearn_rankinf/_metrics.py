@@ -378,7 +378,7 @@ class PrecisionAtK(_ShareOfHits):
     See Also
     --------
     RecallAtK, EnrichmentAtK, FScoreAtK : Other multiples of the number of hits.
-    sklearn_rankinf.precision_at_k_test : Test of this metric.
+    sklearn_rankinf.metric_test : Test of this metric.
 
     Notes
     -----
@@ -599,7 +599,7 @@ class RocAuc(RankStatistic):
 
     See Also
     --------
-    sklearn_rankinf.roc_auc_test : Test of this metric.
+    sklearn_rankinf.metric_test : Test of this metric.
 
     Notes
     -----

@@ -48,8 +48,8 @@ class RankNullDistribution(NullDistribution):
 
     Examples
     --------
-    >>> from sklearn_rankinf import roc_auc_null_distribution
-    >>> null = roc_auc_null_distribution(4, 1)  # 0, 1/3, 2/3 or 1
+    >>> from sklearn_rankinf import metric_null_distribution
+    >>> null = metric_null_distribution(4, 1, metric="roc_auc")  # 0, 1/3, 2/3 or 1
     >>> null.pvalue([1.0, 2 / 3])
     array([0.25, 0.5 ])
     """

@@ -459,7 +459,7 @@ def precision_at_k_score(
     Raises
     ------
     TypeError, ValueError
-        As for :func:`precision_at_k_test`.
+        As for :func:`recall_at_k_test`.
 
     Warns
     -----
@@ -470,7 +470,7 @@ def precision_at_k_score(
     --------
     recall_at_k_score : The fraction of the positives that are among the first k samples.
     r_precision_score : Precision at the number of positives.
-    precision_at_k_test : Test against random labelling.
+    recall_at_k_test : Test against random labelling, with the same p-value.
 
     Notes
     -----
@@ -516,7 +516,7 @@ def r_precision_score(
     Raises
     ------
     TypeError, ValueError
-        As for :func:`precision_at_k_test`.
+        As for :func:`recall_at_k_test`.
 
     Warns
     -----

@@ -20,9 +20,7 @@ from sklearn_rankinf._metric_test_result import (
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     DiscountedCumulativeGain,
-    PrecisionAtK,
     RecallAtK,
-    RocAuc,
     as_metric,
 )
 from sklearn_rankinf._observations import (
@@ -567,7 +565,7 @@ def recall_at_k_test(
         Whether small p-values indicate rankings better than chance, worse than chance, or
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
     method : {"auto", "analytic", "permutation", "binomial", "normal"}, default="auto"
-        How the p-value is computed; see :func:`recall_at_k_null_distribution`.
+        How the p-value is computed; see :func:`metric_null_distribution`.
     strata, clusters, order : array-like of shape (n_samples,), optional
         Stratum, cluster or time of each sample, which restrict how labels are permuted.
     block_length : int, optional
@@ -601,7 +599,7 @@ def recall_at_k_test(
     See Also
     --------
     metric_test : The test of any metric.
-    recall_at_k_null_distribution : The null distribution.
+    metric_null_distribution : The null distribution.
     recall_at_k_score : The statistic.
     min_hits_at_k : Smallest significant number of hits.
 
@@ -632,241 +630,6 @@ def recall_at_k_test(
     """
     return _test(
         RecallAtK(k),
-        y_true,
-        y_score,
-        pos_label=pos_label,
-        average=average,
-        alternative=alternative,
-        method=method,
-        strata=strata,
-        clusters=clusters,
-        order=order,
-        block_length=block_length,
-        n_permutations=n_permutations,
-        n_exceedances=n_exceedances,
-        random_state=random_state,
-        n_jobs=n_jobs,
-        verbose=verbose,
-    )
-
-
-@result_function
-def precision_at_k_test(
-    y_true: ArrayLike | Ranking,
-    y_score: ArrayLike | None = None,
-    *,
-    k: Any,
-    pos_label: PosLabel = 1,
-    average: str | None = None,
-    alternative: str = "greater",
-    method: str = "auto",
-    strata: Iterable[Hashable] | None = None,
-    clusters: Iterable[Hashable] | None = None,
-    order: Iterable[Any] | None = None,
-    block_length: int | None = None,
-    n_permutations: int = 9999,
-    n_exceedances: int | None = None,
-    random_state: Any = 0,
-    n_jobs: int | None = None,
-    verbose: int = 0,
-) -> MetricTestResult:
-    r"""Test whether the precision at k of a ranking is better than chance.
-
-    The null hypothesis is random selection: given the scores and their ties, all choices of
-    `n_positives` of the `n_samples` samples as the positives are equally likely. The function is
-    :func:`metric_test` for one metric; see there for all parameters, warnings and errors.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
-        Binary labels; labels of more than two classes; a multilabel indicator matrix; or a ranking,
-        in which case `y_score` is omitted.
-    y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
-        Scores, larger for samples more likely to be positive. For several classes one column per
-        class, in sorted order of the labels. Required unless `y_true` is a ranking.
-    k : int, float or array-like of them
-        Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
-        1 for a fraction of `n_samples`, rounded up. An array gives one test per entry.
-    pos_label : int, float, bool or str, default=1
-        The label of the positives. Ignored if `y_true` is a ranking or has several classes.
-    average : {"macro", "weighted", "micro"}, optional
-        Test one average over the classes instead of each class separately.
-    alternative : {"greater", "less", "two-sided"}, default="greater"
-        Whether small p-values indicate rankings better than chance, worse than chance, or
-        either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
-    method : {"auto", "analytic", "permutation", "binomial", "normal"}, default="auto"
-        How the p-value is computed; see :func:`precision_at_k_null_distribution`.
-    strata, clusters, order : array-like of shape (n_samples,), optional
-        Stratum, cluster or time of each sample, which restrict how labels are permuted.
-    block_length : int, optional
-        With `order`, number of consecutive samples that are permuted as a block.
-    n_permutations : int, default=9999
-        Number of random labellings for ``method="permutation"``.
-    n_exceedances : int, optional
-        Stop sampling after this number of labellings at least as extreme as the observed one.
-    random_state : int, RandomState, Generator or None, default=0
-        Source of the random labellings for ``method="permutation"``.
-    n_jobs : int, optional
-        Number of jobs for ``method="permutation"``. The result does not depend on it.
-    verbose : int, default=0
-        Verbosity of joblib for ``method="permutation"``; larger values print more messages.
-
-    Returns
-    -------
-    result : MetricTestResult
-        The statistic, its p-value, and the null distribution.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is wrong; see :func:`metric_test`.
-
-    Warns
-    -----
-    UndefinedMetricWarning, UserWarning
-        If the metric is undefined, or a permutation may not be valid; see :func:`metric_test`.
-
-    See Also
-    --------
-    metric_test : The test of any metric.
-    precision_at_k_null_distribution : The null distribution.
-    precision_at_k_score : The statistic.
-    min_hits_at_k : Smallest significant number of hits.
-
-    Notes
-    -----
-    Precision at k is recall at k times m / k, with m positives, and has the same p-values; see
-    :func:`recall_at_k_test` for their formula and for ties.
-
-    Examples
-    --------
-    >>> from sklearn_rankinf import precision_at_k_test
-    >>> y_true = [1, 1, 0, 1, 0, 0, 0, 0]
-    >>> y_score = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]
-    >>> result = precision_at_k_test(y_true, y_score, k=0.5)
-    >>> result.k, result.statistic, round(result.pvalue * 56, 9)
-    (4, 0.75, 4.0)
-    """
-    return _test(
-        PrecisionAtK(k),
-        y_true,
-        y_score,
-        pos_label=pos_label,
-        average=average,
-        alternative=alternative,
-        method=method,
-        strata=strata,
-        clusters=clusters,
-        order=order,
-        block_length=block_length,
-        n_permutations=n_permutations,
-        n_exceedances=n_exceedances,
-        random_state=random_state,
-        n_jobs=n_jobs,
-        verbose=verbose,
-    )
-
-
-@result_function
-def roc_auc_test(
-    y_true: ArrayLike | Ranking,
-    y_score: ArrayLike | None = None,
-    *,
-    pos_label: PosLabel = 1,
-    average: str | None = None,
-    alternative: str = "greater",
-    method: str = "auto",
-    strata: Iterable[Hashable] | None = None,
-    clusters: Iterable[Hashable] | None = None,
-    order: Iterable[Any] | None = None,
-    block_length: int | None = None,
-    n_permutations: int = 9999,
-    n_exceedances: int | None = None,
-    random_state: Any = 0,
-    n_jobs: int | None = None,
-    verbose: int = 0,
-) -> MetricTestResult:
-    r"""Test whether the area under the ROC curve of a ranking is better than chance.
-
-    The null hypothesis is random selection: given the scores and their ties, all choices of
-    `n_positives` of the `n_samples` samples as the positives are equally likely. The function is
-    :func:`metric_test` for one metric; see there for all parameters, warnings and errors.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
-        Binary labels; labels of more than two classes; a multilabel indicator matrix; or a ranking,
-        in which case `y_score` is omitted.
-    y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
-        Scores, larger for samples more likely to be positive. For several classes one column per
-        class, in sorted order of the labels. Required unless `y_true` is a ranking.
-    pos_label : int, float, bool or str, default=1
-        The label of the positives. Ignored if `y_true` is a ranking or has several classes.
-    average : {"macro", "weighted", "micro"}, optional
-        Test one average over the classes instead of each class separately.
-    alternative : {"greater", "less", "two-sided"}, default="greater"
-        Whether small p-values indicate rankings better than chance, worse than chance, or
-        either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
-    method : {"auto", "analytic", "permutation", "normal", "pearson3"}, default="auto"
-        How the p-value is computed; see :func:`roc_auc_null_distribution`.
-    strata, clusters, order : array-like of shape (n_samples,), optional
-        Stratum, cluster or time of each sample, which restrict how labels are permuted.
-    block_length : int, optional
-        With `order`, number of consecutive samples that are permuted as a block.
-    n_permutations : int, default=9999
-        Number of random labellings for ``method="permutation"``.
-    n_exceedances : int, optional
-        Stop sampling after this number of labellings at least as extreme as the observed one.
-    random_state : int, RandomState, Generator or None, default=0
-        Source of the random labellings for ``method="permutation"``.
-    n_jobs : int, optional
-        Number of jobs for ``method="permutation"``. The result does not depend on it.
-    verbose : int, default=0
-        Verbosity of joblib for ``method="permutation"``; larger values print more messages.
-
-    Returns
-    -------
-    result : MetricTestResult
-        The statistic, its p-value, and the null distribution.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is wrong; see :func:`metric_test`.
-
-    Warns
-    -----
-    UndefinedMetricWarning, UserWarning
-        If the metric is undefined, or a permutation may not be valid; see :func:`metric_test`.
-
-    See Also
-    --------
-    metric_test : The test of any metric.
-    roc_auc_null_distribution : The null distribution.
-    sklearn.metrics.roc_auc_score : The statistic.
-
-    Notes
-    -----
-    The area is the fraction of the pairs of a positive and a negative in which the positive has the
-    larger score. Pairs with equal scores count as one half. It is Mann and Whitney's U divided by
-    the number of pairs [1]_, and the p-value is that of their test. It is exact, also with ties.
-
-    References
-    ----------
-    .. [1] Mann, H. B., & Whitney, D. R. (1947). On a test of whether one of two random variables is
-       stochastically larger than the other. Annals of Mathematical Statistics, 18(1), 50-60.
-
-    Examples
-    --------
-    >>> from sklearn_rankinf import roc_auc_test
-    >>> y_true = [1, 1, 0, 1, 0, 0, 0, 0]
-    >>> y_score = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]
-    >>> result = roc_auc_test(y_true, y_score)
-    >>> round(result.statistic, 4), round(result.pvalue * 56, 9)
-    (0.9333, 2.0)
-    """
-    return _test(
-        RocAuc(),
         y_true,
         y_score,
         pos_label=pos_label,

@@ -77,7 +77,7 @@ def min_hits_at_k(
     See Also
     --------
     recall_at_k_test : Test of a ranking.
-    recall_at_k_null_distribution : The null distribution of recall. With ties across rank k the
+    metric_null_distribution : The null distribution of recall. With ties across rank k the
         critical number may be a fraction; its ``isf(alpha)`` is the largest value that is not
         significant.
 

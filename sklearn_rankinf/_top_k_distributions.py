@@ -48,8 +48,7 @@ class TopKNullDistribution(NullDistribution):
 
     See Also
     --------
-    sklearn_rankinf.recall_at_k_null_distribution : Null distribution of recall at k.
-    sklearn_rankinf.precision_at_k_null_distribution : Null distribution of precision at k.
+    sklearn_rankinf.metric_null_distribution : Function that returns this distribution.
 
     Notes
     -----
@@ -58,8 +57,8 @@ class TopKNullDistribution(NullDistribution):
 
     Examples
     --------
-    >>> from sklearn_rankinf import recall_at_k_null_distribution
-    >>> null = recall_at_k_null_distribution(1000, 100, k=[50, 100])
+    >>> from sklearn_rankinf import metric_null_distribution
+    >>> null = metric_null_distribution(1000, 100, metric="recall_at_k", k=[50, 100])
     >>> null.mean(), null.pvalue(0.15).round(4)
     (array([0.05, 0.1 ]), array([0.    , 0.0622]))
     """

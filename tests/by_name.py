@@ -102,11 +102,14 @@ class Named:
     def score(self, y_true, y_score, **options):
         return _SCORES[self.name](y_true, y_score, **(self.options | options))
 
-    def test(self, *data, **options):
-        return metric_test(*data, metric=self.name, **(self.options | options))
+    @property
+    def test(self):
+        """The test, without a frame of its own, so that warnings refer to its caller."""
+        return partial(metric_test, metric=self.name, **self.options)
 
-    def null_distribution(self, *sizes, **options):
-        return metric_null_distribution(*sizes, metric=self.name, **(self.options | options))
+    @property
+    def null_distribution(self):
+        return partial(metric_null_distribution, metric=self.name, **self.options)
 
 
 NAMED = {name: Named(name) for name in METRICS}

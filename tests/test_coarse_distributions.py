@@ -103,14 +103,16 @@ def whole_number_tail(sizes, m, x):
     ("sizes", "m"), [([1, 1, 3] + [1] * 24, 11), ([2] + [1] * 30, 9), ([1, 5, 2] + [1] * 20, 20)]
 )
 def test_roc_auc_with_a_few_ties(sizes, m):
-    null = rankinf.roc_auc_null_distribution(sum(sizes), m, tie_sizes=sizes)
+    null = rankinf.metric_null_distribution(sum(sizes), m, tie_sizes=sizes, metric="roc_auc")
     x = null.rvs(12, random_state=0)
     expected = [whole_number_tail(sizes, m, value) for value in x]
     assert_allclose(null.pvalue(x), expected, rtol=1e-11)
 
 
 def test_roc_auc_with_a_few_ties_beyond_enumeration():
-    null = rankinf.roc_auc_null_distribution(200, 20, tie_sizes=[1] * 50 + [2] + [1] * 148)
+    null = rankinf.metric_null_distribution(
+        200, 20, tie_sizes=[1] * 50 + [2] + [1] * 148, metric="roc_auc"
+    )
     draws = null.rvs(200_000, random_state=1)
     x = np.quantile(draws, [0.3, 0.7, 0.95, 0.999])
     shares = np.array([np.mean(draws >= value - 1e-12) for value in x])

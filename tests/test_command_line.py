@@ -31,9 +31,9 @@ import sklearn_rankinf
 from sklearn_rankinf import (
     _demo,
     average_precision_test,
+    metric_test,
     min_hits_at_k,
     recall_at_k_test,
-    roc_auc_test,
 )
 from sklearn_rankinf.__main__ import main
 from sklearn_rankinf._plot import _distribution_shape, null_distribution
@@ -338,7 +338,10 @@ def test_report_of_other_metrics(frame, csv, capsys):
     for name, row in zip(("s1", "s 2/b"), rows, strict=True):
         y_true, y_score = frame["y"], frame[name]
         expected = {
-            "RocAuc()": (roc_auc_score(y_true, y_score), roc_auc_test(y_true, y_score)),
+            "RocAuc()": (
+                roc_auc_score(y_true, y_score),
+                metric_test(y_true, y_score, metric="roc_auc"),
+            ),
             "DiscountedCumulativeGain(normalize=True)": (
                 ndcg_score([y_true], [y_score]),
                 dcg_test(y_true, y_score, normalize=True),

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from by_name import NAMED
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -30,7 +31,6 @@ from sklearn_rankinf import (
     cross_val_comparison,
     cross_val_significance,
     make_significance_scorer,
-    roc_auc_test,
     search_permutation_test,
 )
 from sklearn_rankinf._folds import _warn_of_series, check_groups, permuted, sample_of_labels
@@ -66,7 +66,8 @@ def quietly(function, *args, **options):
 
 
 @pytest.mark.parametrize(
-    ("metric", "test"), [("average_precision", average_precision_test), ("roc_auc", roc_auc_test)]
+    ("metric", "test"),
+    [("average_precision", average_precision_test), ("roc_auc", NAMED["roc_auc"].test)],
 )
 @pytest.mark.parametrize("named", [False, True])
 def test_folds_with_clusters_are_tested_by_themselves(metric, test, named, patients):

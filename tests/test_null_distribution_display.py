@@ -7,6 +7,7 @@ import itertools
 import matplotlib as mpl
 import numpy as np
 import pytest
+from by_name import NAMED
 from scipy import stats
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
@@ -18,7 +19,6 @@ from sklearn_rankinf import (
     average_precision_test,
     cross_val_significance,
     mean_average_precision_test,
-    precision_at_k_test,
     recall_at_k_test,
 )
 
@@ -139,7 +139,7 @@ def test_two_sided_tail_is_on_the_side_of_the_observed_value(small, negated, sid
 
 @pytest.mark.parametrize(
     ("metric", "test", "divisor"),
-    [("recall_at_k", recall_at_k_test, 4), ("precision_at_k", precision_at_k_test, 5)],
+    [("recall_at_k", recall_at_k_test, 4), ("precision_at_k", NAMED["precision_at_k"].test, 5)],
 )
 @pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
 def test_bars_of_hits_at_k_are_hypergeometric(small, metric, test, divisor, alternative):

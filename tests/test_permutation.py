@@ -17,6 +17,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from by_name import (
+    NAMED,
     bedroc_test,
     dcg_test,
     enrichment_at_k_test,
@@ -40,10 +41,8 @@ from sklearn_rankinf import (
     average_precision_at_k_score,
     average_precision_test,
     precision_at_k_score,
-    precision_at_k_test,
     recall_at_k_score,
     recall_at_k_test,
-    roc_auc_test,
 )
 from sklearn_rankinf._frozen_distributions import _DISTRIBUTIONS
 from sklearn_rankinf._sampling import draws as sampling
@@ -280,14 +279,14 @@ def zipf_score(y_true, y_score):
 
 
 OTHERS = {
-    "roc_auc": (roc_auc_test, roc_auc_score, {}),
+    "roc_auc": (NAMED["roc_auc"].test, roc_auc_score, {}),
     "dcg": (dcg_test, lambda y, s: dcg_score([y], [s]), {}),
     "dcg at 4": (dcg_test, lambda y, s, k: dcg_score([y], [s], k=k), {"k": 4}),
     "bedroc": (bedroc_test, Bedroc(), {}),
     "rie": (rie_test, RobustInitialEnhancement(), {}),
     "reciprocal_rank": (reciprocal_rank_test, ReciprocalRank(), {}),
     "recall": (recall_at_k_test, recall_at_k_score, {"k": 4}),
-    "precision": (precision_at_k_test, precision_at_k_score, {"k": 4}),
+    "precision": (NAMED["precision_at_k"].test, precision_at_k_score, {"k": 4}),
     "enrichment": (enrichment_at_k_test, lambda y, s, k: EnrichmentAtK(k)(y, s), {"k": 4}),
 }
 
@@ -340,7 +339,7 @@ def test_equal_values_count_although_rounding_differs(n_each, swapped):
     strata[middle] = ["a", "a", "b", "b"]
     for alternative in ("greater", "less"):
         result = quiet(
-            roc_auc_test,
+            NAMED["roc_auc"].test,
             y_true,
             -np.arange(2.0 * n_each),
             strata=strata,
@@ -448,7 +447,7 @@ Y, SCORES = [1, 0, 1, 0], [4, 3, 2, 1]
         ),
     ],
 )
-@pytest.mark.parametrize("test", [average_precision_test, roc_auc_test])
+@pytest.mark.parametrize("test", [average_precision_test, NAMED["roc_auc"].test])
 def test_errors_and_refusals(test, options, error, message):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -463,13 +462,13 @@ def test_methods_of_others_are_refused_too():
     with pytest.raises(ValueError, match="method='binomial' is not available for permutation"):
         quiet(recall_at_k_test, Y, SCORES, k=2, method="binomial", **restriction)
     with pytest.raises(ValueError, match="'pearson3' for ROC AUC; got 'zhang_su'"):
-        quiet(roc_auc_test, Y, SCORES, method="zhang_su", **restriction)
+        quiet(NAMED["roc_auc"].test, Y, SCORES, method="zhang_su", **restriction)
     with pytest.raises(ValueError, match=r"method must be one of .*; got 'exact'"):
         quiet(average_precision_test, Y, SCORES, method="exact", **restriction)
 
 
 @pytest.mark.parametrize("name", ["strata", "clusters"])
-@pytest.mark.parametrize("test", [average_precision_test, roc_auc_test])
+@pytest.mark.parametrize("test", [average_precision_test, NAMED["roc_auc"].test])
 def test_a_ranking_has_no_samples_to_name(test, name):
     ranking = Ranking.from_scores(Y, SCORES)
     with pytest.raises(
@@ -501,7 +500,9 @@ def test_few_labellings_of_strata():
 
 def test_few_labellings_of_clusters():
     y_true, y_score = [1, 1, 0, 0, 0, 1], np.arange(6.0)
-    _, message = labelling_warning(y_true, y_score, clusters=[0, 0, 1, 2, 2, 3], test=roc_auc_test)
+    _, message = labelling_warning(
+        y_true, y_score, clusters=[0, 0, 1, 2, 2, 3], test=NAMED["roc_auc"].test
+    )
     assert message == (
         "clusters leave 4 different labellings, so that no p-value can be below 0.25."
     )
@@ -642,8 +643,8 @@ CASES = {
     "strata": (average_precision_test, {"strata": np.arange(60) // 20}),
     "clusters": (average_precision_test, {"clusters": np.arange(60) // 2}),
     "weights": (average_precision_test, {"sample_weight": np.arange(1, 61)}),
-    "roc_auc": (roc_auc_test, {}),
-    "roc_auc in strata": (roc_auc_test, {"strata": np.arange(60) // 20}),
+    "roc_auc": (NAMED["roc_auc"].test, {}),
+    "roc_auc in strata": (NAMED["roc_auc"].test, {"strata": np.arange(60) // 20}),
     "reciprocal rank": (reciprocal_rank_test, {}),
     "recall": (recall_at_k_test, {"k": 10}),
     "recall in strata": (recall_at_k_test, {"k": 10, "strata": np.arange(60) // 20}),
@@ -724,7 +725,7 @@ def test_without_a_number_of_exceedances_nothing_changes():
     assert plain.pvalue_interval() == never.pvalue_interval()
 
 
-@pytest.mark.parametrize("test", [average_precision_test, roc_auc_test])
+@pytest.mark.parametrize("test", [average_precision_test, NAMED["roc_auc"].test])
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
@@ -770,7 +771,9 @@ def test_a_statistic_with_one_value_needs_no_draws():
 
 
 @pytest.mark.parametrize("label", [0, 1])
-@pytest.mark.parametrize("test", [average_precision_test, roc_auc_test, reciprocal_rank_test])
+@pytest.mark.parametrize(
+    "test", [average_precision_test, NAMED["roc_auc"].test, reciprocal_rank_test]
+)
 def test_labels_of_one_kind(test, label):
     options = {"strata": list("aabb"), "n_permutations": 99}
     unrestricted = quiet(test, [label] * 4, SCORES)

@@ -20,8 +20,6 @@ SCORE_OPTIONS = (
     "n_permutations=9999, random_state=0"
 )
 
-TOP_K_OPTIONS = "k, tie_sizes=None, method='auto', n_permutations=9999, random_state=0"
-
 DISTRIBUTION_OPTIONS = "tie_sizes=None, method='auto', n_permutations=9999, random_state=0"
 
 LABELS = "pos_label=1, average=None, alternative='greater', method='auto'"
@@ -83,15 +81,12 @@ SIGNATURES = {
     "top_k_significance_curve": (
         "(y_true, y_score=None, *, alpha=(0.1, 0.05, 0.01), max_k=None, pos_label=1)"
     ),
-    "precision_at_k_null_distribution": f"(n_samples, n_positives, *, {TOP_K_OPTIONS})",
     "precision_at_k_score": "(y_true, y_score=None, *, k, pos_label=1)",
-    "precision_at_k_test": f"(y_true, y_score=None, *, k, {LABELS}, {PERMUTATIONS})",
     "r_precision_score": "(y_true, y_score=None, *, pos_label=1)",
     "rank_significance_report": (
         "(y_true, y_score=None, *, k=(10, 50, 100), metric='average_precision', pos_label=1, "
         "clusters=None, alpha=0.05, output='report', n_permutations=9999, random_state=0)"
     ),
-    "recall_at_k_null_distribution": f"(n_samples, n_positives, *, {TOP_K_OPTIONS})",
     "recall_at_k_score": "(y_true, y_score=None, *, k, pos_label=1)",
     "recall_at_k_test": f"(y_true, y_score=None, *, k, {LABELS}, {PERMUTATIONS})",
     "RankStatistic": "()",
@@ -118,8 +113,6 @@ SIGNATURES = {
         f"(y_true, y_score=None, *, metric='average_precision', k=None, {LABELS}, {WEIGHTS}, "
         f"{PERMUTATIONS})"
     ),
-    "roc_auc_null_distribution": f"(n_samples, n_positives, *, {DISTRIBUTION_OPTIONS})",
-    "roc_auc_test": f"(y_true, y_score=None, *, {LABELS}, {PERMUTATIONS})",
     "adjusted_average_precision_score": (
         "(y_true, y_score=None, *, k=None, normalize='min', pos_label=1)"
     ),
@@ -317,7 +310,7 @@ def test_result_fields():
     assert list(result.__dataclass_fields__) == RESULT_FIELDS
     assert result.__dataclass_params__.frozen
     assert not result.__dataclass_params__.eq
-    found = sklearn_rankinf.roc_auc_test([0, 1, 0], [1, 3, 2])
+    found = sklearn_rankinf.metric_test([0, 1, 0], [1, 3, 2], metric="roc_auc")
     public = {name for name in dir(found) if not name.startswith("_")}
     assert public == {*RESULT_FIELDS, *RESULT_NAMES}
     assert plain_signature(found.pvalue_interval) == "(confidence_level=0.95)"
@@ -385,14 +378,9 @@ def entries_of(name):
 TESTS_BY_NAME = [
     "average_precision_test",
     "recall_at_k_test",
-    "precision_at_k_test",
-    "roc_auc_test",
 ]
 NULL_DISTRIBUTIONS = [
     "ap_null_distribution",
-    "recall_at_k_null_distribution",
-    "precision_at_k_null_distribution",
-    "roc_auc_null_distribution",
     "metric_null_distribution",
 ]
 # Metrics differ in the approximations that they have, and average precision has a k that may be
@@ -408,14 +396,6 @@ def test_paired_docstrings_agree(names):
         assert len(shared) >= 5
         for parameter in shared - DIFFER:
             assert entries[one][parameter] == entries[other][parameter], (one, other, parameter)
-    recall, precision = (entries[name] for name in names[1:3])
-    assert recall["k"] == precision["k"]
-    # A test by name refers to the null distribution of its metric.
-    kind, description = precision["method"]
-    assert recall["method"] == (
-        kind,
-        description.replace("precision_at_k_null", "recall_at_k_null"),
-    )
 
 
 @pytest.mark.parametrize("name", TESTS_BY_NAME)
@@ -442,7 +422,7 @@ def test_every_public_function_is_typed(name):
 @pytest.mark.parametrize("method", ["analytic", "permutation", "binomial", "normal"])
 @pytest.mark.parametrize("k", [5, [5, 9]])
 def test_interface_of_a_distribution_at_k(method, k):
-    null = sklearn_rankinf.recall_at_k_null_distribution(20, 4, k=k, method=method)
+    null = sklearn_rankinf.metric_null_distribution(20, 4, metric="recall_at_k", k=k, method=method)
     for name, signature in DISTRIBUTION_SIGNATURES.items():
         assert plain_signature(getattr(null, name)) == signature, name
     attributes = {"method", "n_samples", "n_positives", "tie_sizes", "statistic"}

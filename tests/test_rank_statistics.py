@@ -14,6 +14,7 @@ import numpy as np
 import oracles
 import pytest
 from by_name import (
+    NAMED,
     bedroc_null_distribution,
     bedroc_test,
     dcg_null_distribution,
@@ -38,9 +39,8 @@ from sklearn.model_selection import cross_val_score
 from sklearn_rankinf import (
     Ranking,
     RankStatistic,
+    metric_null_distribution,
     metric_test,
-    roc_auc_null_distribution,
-    roc_auc_test,
 )
 from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.listed import AffineDistribution
@@ -148,7 +148,7 @@ class Case:
 
 
 CASES = {
-    "roc_auc": Case(roc_auc_null_distribution, roc_auc_test, roc_auc_score),
+    "roc_auc": Case(NAMED["roc_auc"].null_distribution, NAMED["roc_auc"].test, roc_auc_score),
     "dcg": Case(dcg_null_distribution, dcg_test, lambda y, s: dcg_score([y], [s])),
     "dcg_at_4": Case(
         dcg_null_distribution, dcg_test, lambda y, s: dcg_score([y], [s], k=4), (("k", 4),)
@@ -321,7 +321,7 @@ def test_test_of_labels_and_scores(name, tied):
 @pytest.mark.parametrize(("n", "m"), [(40, 15), (60, 30), (300, 5), (60, 52)])
 def test_roc_auc_is_the_exact_mann_whitney_test(n, m):
     rng = np.random.default_rng(n)
-    null = roc_auc_null_distribution(n, m)
+    null = metric_null_distribution(n, m, metric="roc_auc")
     orders = [rng.permutation(n) for _ in range(5)]
     orders += [np.arange(n), np.arange(n)[::-1], np.roll(np.arange(n), 2)]
     for order in orders:
@@ -359,7 +359,7 @@ def test_tails_of_roc_auc_against_whole_numbers(n, m):
     counts = counts_of_u(n, m)
     total = math.comb(n, m)
     assert sum(counts) == total
-    null = roc_auc_null_distribution(n, m)
+    null = metric_null_distribution(n, m, metric="roc_auc")
     n_pairs = m * (n - m)
     upper = list(itertools.accumulate(reversed(counts)))
     for wrong in (0, 1, 2, 5, n_pairs // 20, n_pairs // 5, n_pairs // 3):
@@ -479,7 +479,7 @@ def test_one_negative_may_be_anywhere(name, n):
 def test_bedroc_of_slow_decay_is_roc_auc(alpha):
     y_true = np.random.default_rng(0).permutation(np.arange(300) < 25)
     y_score = np.arange(300.0) // 2
-    auc = roc_auc_test(y_true, y_score)
+    auc = metric_test(y_true, y_score, metric="roc_auc")
     slow = bedroc_test(y_true, y_score, alpha=alpha)
     assert slow.statistic == pytest.approx(auc.statistic, abs=alpha)
     assert slow.null_distribution.std() == pytest.approx(auc.null_distribution.std(), rel=alpha)
@@ -780,7 +780,7 @@ def test_pickle_of_a_listed_distribution_holds_no_list():
 
 
 def test_result_names_the_test():
-    result = roc_auc_test([1, 1, 0, 1, 0, 0, 0, 0], list(range(8, 0, -1)))
+    result = metric_test([1, 1, 0, 1, 0, 0, 0, 0], list(range(8, 0, -1)), metric="roc_auc")
     assert isinstance(result, MetricTestResult)
     # 14 of 15 pairs are in the right order, as in 1 other of the 56 placements
     assert repr(result) == (

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from by_name import (
+    NAMED,
     bedroc_test,
     dcg_test,
     enrichment_at_k_test,
@@ -34,11 +35,10 @@ from sklearn_rankinf import (
     RobustInitialEnhancement,
     average_precision_at_k_score,
     average_precision_test,
+    metric_test,
     precision_at_k_score,
-    precision_at_k_test,
     recall_at_k_score,
     recall_at_k_test,
-    roc_auc_test,
 )
 from sklearn_rankinf._sampling import draws as sampling
 from sklearn_rankinf._sampling.exchange import Exchange, Shifts
@@ -61,13 +61,13 @@ def zipf_score(y_true, y_score):
 TESTS = {
     "average_precision": (average_precision_test, average_precision_score, {}),
     "at_k": (average_precision_test, average_precision_at_k_score, {"k": 4}),
-    "roc_auc": (roc_auc_test, roc_auc_score, {}),
+    "roc_auc": (NAMED["roc_auc"].test, roc_auc_score, {}),
     "dcg": (dcg_test, lambda y, s: dcg_score([y], [s]), {}),
     "bedroc": (bedroc_test, Bedroc(), {}),
     "rie": (rie_test, RobustInitialEnhancement(), {}),
     "reciprocal_rank": (reciprocal_rank_test, ReciprocalRank(), {}),
     "recall": (recall_at_k_test, recall_at_k_score, {"k": 4}),
-    "precision": (precision_at_k_test, precision_at_k_score, {"k": 4}),
+    "precision": (NAMED["precision_at_k"].test, precision_at_k_score, {"k": 4}),
     "enrichment": (enrichment_at_k_test, lambda y, s, k: EnrichmentAtK(k)(y, s), {"k": 4}),
 }
 
@@ -247,7 +247,9 @@ def test_more_shifts_than_permutations_are_drawn():
     ).pvalue == pytest.approx(exact.pvalue, rel=1e-12)
     y_true, y_score, times = series(n=60, n_positives=15)
     two = np.arange(60) % 2
-    drawn = roc_auc_test(y_true, y_score, order=times, strata=two, n_permutations=899)
+    drawn = metric_test(
+        y_true, y_score, order=times, strata=two, n_permutations=899, metric="roc_auc"
+    )
     assert drawn.n_resamples == 899
     values = [roc_auc_score(y, y_score) for y in all_shifts(y_true, times, two)]
     expected = share(values, roc_auc_score(y_true, y_score))
@@ -463,7 +465,7 @@ Y, SCORES = [1, 0, 1, 0], [4, 3, 2, 1]
         ),
     ],
 )
-@pytest.mark.parametrize("test", [average_precision_test, roc_auc_test])
+@pytest.mark.parametrize("test", [average_precision_test, NAMED["roc_auc"].test])
 def test_errors_and_refusals(test, options, error, message):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -471,7 +473,7 @@ def test_errors_and_refusals(test, options, error, message):
             test(Y, SCORES, **options)
 
 
-@pytest.mark.parametrize("test", [average_precision_test, roc_auc_test])
+@pytest.mark.parametrize("test", [average_precision_test, NAMED["roc_auc"].test])
 def test_a_ranking_has_no_order_of_samples(test):
     with pytest.raises(
         TypeError, match="order needs y_true and y_score, because a Ranking contains"

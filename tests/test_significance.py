@@ -19,9 +19,9 @@ from sklearn_rankinf import (
     ap_null_distribution,
     average_precision_test,
     mean_average_precision_test,
-    recall_at_k_null_distribution,
+    metric_null_distribution,
+    metric_test,
     recall_at_k_test,
-    roc_auc_test,
 )
 from sklearn_rankinf._metric_test_result import MetricTestResult
 
@@ -434,7 +434,7 @@ def test_hint_at_a_reversed_score():
     y_score = rng.normal(size=300) - 1.5 * y_true
     tests = {
         "ap": lambda **options: average_precision_test(y_true, y_score, **options),
-        "auc": lambda **options: roc_auc_test(y_true, y_score, **options),
+        "auc": lambda **options: metric_test(y_true, y_score, **options, metric="roc_auc"),
         "recall": lambda **options: recall_at_k_test(y_true, y_score, k=100, **options),
         "array": lambda **options: recall_at_k_test(y_true, y_score, k=[100, 150], **options),
         "map": lambda **options: mean_average_precision_test(
@@ -466,7 +466,7 @@ def test_two_sided_logarithms_in_far_tails(side):
     n, m, k = 4000, 400, 400
     total = math.comb(n, k)
     table = [math.comb(m, h) * math.comb(n - m, k - h) for h in range(k + 1)]
-    null = recall_at_k_null_distribution(n, m, k=k)
+    null = metric_null_distribution(n, m, k=k, metric="recall_at_k")
     for hits in (150, 300, 400) if side == "upper" else (0, 1, 4):
         tail = sum(table[hits:]) if side == "upper" else sum(table[: hits + 1])
         exact = math.log(2 * tail) - math.log(total)
@@ -498,8 +498,13 @@ def test_two_sided_logarithm_of_resamples():
     y_true = np.arange(100) < 10
     for sign in (-1.0, 1.0):
         y_score = rng.normal(size=100) + sign * 9.0 * y_true
-        result = roc_auc_test(
-            y_true, y_score, alternative="two-sided", strata=[0] * 100, n_permutations=999
+        result = metric_test(
+            y_true,
+            y_score,
+            alternative="two-sided",
+            strata=[0] * 100,
+            n_permutations=999,
+            metric="roc_auc",
         )
         # No random labelling is as extreme: (0 + 1) / (999 + 1), twice.
         assert result.pvalue == pytest.approx(0.002, rel=1e-12)

@@ -43,7 +43,7 @@ class NullDistributionDisplay(Display):
     Parameters
     ----------
     results : test result, or sequence or dict of test results
-        Result of :func:`average_precision_test`, :func:`roc_auc_test` or any other test of this
+        Result of :func:`average_precision_test`, :func:`metric_test` or any other test of this
         package; for :func:`mean_average_precision_test` the mean is drawn. Several results, for
         example of the folds of a cross-validation, are drawn in one plot, and so are the classes
         of a result for several classes.

@@ -16,7 +16,6 @@ from sklearn_rankinf import (
     metric_interval,
     metric_test,
     recall_at_k_test,
-    roc_auc_test,
 )
 
 QUERY = np.tile(np.arange(5), 200)
@@ -112,7 +111,7 @@ def test_scipy(example):
     positives, negatives = y_score[y_true == 1], y_score[y_true == 0]
     options = {"alternative": "greater"}
     exact = stats.mannwhitneyu(positives, negatives, method="exact", **options).pvalue
-    assert roc_auc_test(y_true, y_score).pvalue == pytest.approx(exact, rel=1e-10)
+    assert metric_test(y_true, y_score, metric="roc_auc").pvalue == pytest.approx(exact, rel=1e-10)
     at_50 = recall_at_k_test(y_true, y_score, k=50)
     hits = int(at_50.hits)
     table = [[hits, 50 - hits], [10 - hits, 940 + hits]]

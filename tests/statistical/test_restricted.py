@@ -4,12 +4,12 @@ from functools import partial
 
 import numpy as np
 import pytest
+from by_name import NAMED
 
 from sklearn_rankinf import (
     average_precision_test,
     map_null_distribution,
     mean_average_precision_score,
-    roc_auc_test,
 )
 
 N_PERMUTATIONS = 99
@@ -76,14 +76,14 @@ def upper_limit(level, n_data_sets):
     ("design", "test"),
     [
         (clusters_of_sizes, average_precision_test),
-        (strata_of_shares, roc_auc_test),
+        (strata_of_shares, NAMED["roc_auc"].test),
         (clusters_in_strata, average_precision_test),
         *(
             pytest.param(*case, marks=pytest.mark.long)
             for case in (
-                (clusters_of_sizes, roc_auc_test),
+                (clusters_of_sizes, NAMED["roc_auc"].test),
                 (strata_of_shares, average_precision_test),
-                (clusters_in_strata, roc_auc_test),
+                (clusters_in_strata, NAMED["roc_auc"].test),
             )
         ),
     ],
