@@ -4,7 +4,7 @@ import json
 import math
 import pickle
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -21,6 +21,7 @@ from sklearn_rankinf import (
     AveragePrecision,
     NullDistributionDisplay,
     Ranking,
+    RankStatistic,
     ap_null_distribution,
     average_precision_neg_log10_pvalue,
     average_precision_pvalue,
@@ -30,6 +31,7 @@ from sklearn_rankinf import (
     make_significance_scorer,
     map_null_distribution,
     mean_average_precision_test,
+    metric_null_distribution,
     metric_test,
     rank_significance_report,
 )
@@ -479,3 +481,23 @@ def test_a_good_ranker_with_few_levels_scores_more_than_a_poor_one():
     assert average_precision_score(y_true, poor) < average_precision_score(y_true, levels)
     assert 35.2 < good < 35.5661 + resolution(-36.0)
     assert 4.0 < worse < good
+
+
+@dataclass(frozen=True)
+class HalvedWeights(RankStatistic):
+    """Weights of powers of two: the value says which ranks hold hits."""
+
+    def weights(self, ranks, n_samples, n_positives):
+        """A half to the power of the rank."""
+        return 0.5 ** (ranks - 1.0)
+
+
+@pytest.mark.parametrize("n_sure", [10, 21, 40])
+def test_bounds_near_the_maximum_of_steep_weights(n_sure):
+    # The value is reached if the first ranks hold hits, since later misses weigh less than the last
+    # of them together.
+    null = metric_null_distribution(201, 181, metric=HalvedWeights())
+    expected = math.comb(201 - n_sure, 20) / math.comb(201, 20)
+    low, high = null.pvalue_bounds(2.0 - 0.5 ** (n_sure - 1), "greater")
+    assert low <= expected * (1.0 + 1e-12)
+    assert expected <= high * (1.0 + 1e-12)

@@ -91,6 +91,8 @@ class BandSettings:
     # place.
     rounding: float = 1e-9
     ulps: float = 64.0
+    # Difference of the log transforms of two passes at one extreme tilt, at most.
+    same: float = 1e-6
     # Nodes of one pass: at least the first, and as many as keep its state in the cache.
     chunk: int = 512
     state: int = 32_768
@@ -357,9 +359,15 @@ class BandLimitedTails:
         z = np.asarray(theta + 2j * np.pi / length * np.arange(n_nodes), dtype=complex)
         chunk = max(SETTINGS.chunk, SETTINGS.state // self._transform.most_rows(theta, is_extreme))
         parts = np.array_split(z, max(1, -(-n_nodes // chunk)))
-        return np.concatenate(
+        logs = np.concatenate(
             [self._transform.at(theta, part, is_extreme, coarse) for part in parts]
         )
+        if is_extreme and not coarse:
+            # Under an extreme tilt the paths that matter may have left the range of floats.
+            known = float(self._transform.log_mgfs(np.array([theta]))[0])
+            if not abs(known - logs[0].real) <= SETTINGS.same:
+                return np.full(logs.shape, complex(-np.inf))
+        return logs
 
     # Periods and aliases
 
