@@ -147,7 +147,7 @@ plt.show()
 # of the scores is common to all rankings. The scores are independent of the labels. 150 such data
 # sets are tested in both ways:
 
-from sklearn_rankinf import map_null_distribution, mean_average_precision_score
+from sklearn_rankinf import mean_average_precision_score, metric_null_distribution
 
 N_LISTS, N_DOCUMENTS, N_RELEVANT, N_TRIALS = 20, 300, 10, 150
 relevant = np.tile(np.repeat([1, 0], [N_RELEVANT, N_DOCUMENTS - N_RELEVANT]), N_LISTS)
@@ -161,7 +161,7 @@ def random_scores():
     return ((common + separate) / np.sqrt(2.0)).ravel()
 
 
-independent = map_null_distribution([N_DOCUMENTS] * N_LISTS, [N_RELEVANT] * N_LISTS)
+independent = metric_null_distribution([N_DOCUMENTS] * N_LISTS, [N_RELEVANT] * N_LISTS)
 means, shared_pvalues = np.empty(N_TRIALS), np.empty(N_TRIALS)
 for trial in range(N_TRIALS):
     y_score = random_scores()

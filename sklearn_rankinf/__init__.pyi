@@ -48,7 +48,6 @@ from sklearn_rankinf._plot.power import PowerDisplay
 from sklearn_rankinf._plot.top_k import TopKSignificanceDisplay
 from sklearn_rankinf._posteriors import PrecisionRecallPosterior, paired_outcome_posterior
 from sklearn_rankinf._queries import (
-    map_null_distribution,
     mean_average_precision_score,
     mean_average_precision_test,
 )
@@ -113,7 +112,6 @@ __all__ = [
     "cross_val_significance",
     "interpolated_average_precision_score",
     "make_significance_scorer",
-    "map_null_distribution",
     "mean_average_precision_score",
     "mean_average_precision_test",
     "metric_comparison_power",

@@ -46,9 +46,9 @@ from sklearn_rankinf._frozen_distributions import (
     resamples_of,
 )
 from sklearn_rankinf._guard import default_errors
+from sklearn_rankinf._mean_distributions import MeanNullDistribution
 from sklearn_rankinf._metric_test_result import as_log10, permutation_interval, pvalue_fields
 from sklearn_rankinf._metrics import AveragePrecision, as_metric, in_sentence
-from sklearn_rankinf._queries import MeanNullDistribution
 from sklearn_rankinf._ranking import (
     Design,
     Fold,

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankinf._frozen_distributions import NullDistribution
+from sklearn_rankinf._mean_distributions import checked_sizes, frozen_map_distribution
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     as_metric,
     check_weights,
+    in_sentence,
 )
 from sklearn_rankinf._rank_distributions import ListedNullDistribution, RankNullDistribution
 from sklearn_rankinf._ranking import (
@@ -33,12 +36,12 @@ _MAX_LISTED = 20_000_000
 
 
 def metric_null_distribution(
-    n_samples: int,
-    n_positives: int,
+    n_samples: ArrayLike,
+    n_positives: ArrayLike,
     *,
-    metric: str | Metric,
+    metric: str | Metric = "average_precision",
     k: Any = None,
-    tie_sizes: ArrayLike | None = None,
+    tie_sizes: Any = None,
     method: str = "auto",
     n_permutations: int = 9999,
     random_state: Any = 0,
@@ -50,11 +53,13 @@ def metric_null_distribution(
 
     Parameters
     ----------
-    n_samples : int
-        Number of samples.
-    n_positives : int
-        Number of positives among them.
-    metric : str or metric
+    n_samples : int or sequence of int
+        Number of samples. A sequence contains the number of samples of each query; the null
+        distribution is then that of mean average precision over independent queries.
+    n_positives : int or sequence of int
+        Number of positives among them; of each query, if `n_samples` is a sequence. A query
+        without positives counts as 0.
+    metric : str or metric, default="average_precision"
         A metric, such as ``AveragePrecision(k=100)`` or an instance of a subclass of
         :class:`RankStatistic`; or the name of a metric: ``"average_precision"``, ``"recall_at_k"``,
         ``"precision_at_k"``, ``"enrichment_at_k"``, ``"f_score_at_k"``, ``"roc_auc"``, ``"dcg"``,
@@ -65,7 +70,8 @@ def metric_null_distribution(
         recall, precision, enrichment and F-score at k, which also accept an array-like for one
         null distribution per entry.
     tie_sizes : array-like of shape (n_blocks,), optional
-        Sizes of the blocks of equal scores, best score first; by default no scores are equal.
+        Sizes of the blocks of equal scores, best score first; by default no scores are equal. For
+        several queries a sequence of such sizes, or None for a query without equal scores.
     method : str, default="auto"
         ``"analytic"``, the choice of ``"auto"``, is the exact null distribution, with a stated
         numerical error; ``"permutation"`` uses `n_permutations` random labellings; ``"normal"`` and
@@ -92,13 +98,16 @@ def metric_null_distribution(
         If `metric` is a class, or a number has the wrong type.
     ValueError
         If `metric` is unknown, requires a `k` or does not accept one, a number is out of its
-        range, the tie sizes do not add up to `n_samples`, a weight of a custom metric is negative,
-        not finite or larger than that of a better rank, or the metric does not have the `method`.
+        range, the tie sizes do not add up to `n_samples`, sequences differ in length or are given
+        for another metric than average precision without `k`, a weight of a custom metric is
+        negative, not finite or larger than that of a better rank, or the metric does not have the
+        `method`.
 
     See Also
     --------
     metric_test : Test of a ranking against this null distribution.
     ap_null_distribution : Null distribution of average precision.
+    mean_average_precision_test : Test of a run over queries.
 
     Notes
     -----
@@ -108,6 +117,14 @@ def metric_null_distribution(
     contour inversion of the moment generating function of S, or as the midpoint of guaranteed
     bounds. The weights of the first 100,000 ranks are checked, and those of a sample of later
     ranks.
+
+    Over Q independent queries, :math:`\mathrm{MAP} = \frac{1}{Q} \sum_q \mathrm{AP}_q` has the
+    mean :math:`\frac{1}{Q} \sum_q \mathrm{E\,AP}_q` and the variance
+    :math:`\frac{1}{Q^2} \sum_q \mathrm{Var\,AP}_q`, both exact here. If at most five million
+    different values are possible, all of them are listed. Otherwise the moment generating function,
+    which is the product of those of the queries, is inverted along a contour. The distribution of
+    short rankings can be too coarse for this inversion; then values rounded down to a lattice are
+    convolved, which bounds the tail on both sides.
 
     Examples
     --------
@@ -127,9 +144,28 @@ def metric_null_distribution(
     >>> null = metric_null_distribution(4, 2, metric=Zipf())
     >>> round(null.mean(), 6), round(null.pvalue(1 + 1 / 3) * 6, 9)
     (1.041667, 2.0)
+
+    Two queries have one positive each among four samples. The probability that the positive is
+    first in both is 1/16:
+
+    >>> round(metric_null_distribution([4, 4], [1, 1]).pvalue(1.0) * 16, 9)
+    1.0
     """
+    statistic = as_metric(metric, k)
+    if np.ndim(n_samples) > 0 or np.ndim(n_positives) > 0:
+        if not isinstance(statistic, AveragePrecision) or statistic.k is not None:
+            raise ValueError(
+                "Sequences of sizes are for the mean of average precision over queries; pass one "
+                f"n_samples and one n_positives for {in_sentence(statistic.title)}."
+            )
+        return frozen_map_distribution(
+            checked_sizes(n_samples, n_positives, tie_sizes),
+            method=method,
+            n_permutations=n_permutations,
+            random_state=random_state,
+        )
     return frozen_null_distribution(
-        as_metric(metric, k),
+        statistic,
         n_samples,
         n_positives,
         tie_sizes=tie_sizes,
@@ -246,8 +282,8 @@ def ap_null_distribution(
 
 def frozen_null_distribution(
     metric: Metric,
-    n_samples: int,
-    n_positives: int,
+    n_samples: Any,
+    n_positives: Any,
     *,
     tie_sizes: ArrayLike | None = None,
     method: str = "auto",

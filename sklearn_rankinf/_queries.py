@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,9 +14,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._engine.distribution import exact_mean_and_variance
-from sklearn_rankinf._engine.listed import Distribution, ListedDistribution
 from sklearn_rankinf._frozen_distributions import (
-    ApproximateDistribution,
     NullDistribution,
     monte_carlo_error,
 )
@@ -28,7 +24,11 @@ from sklearn_rankinf._interval_results import (
     in_parentheses,
     interval_over_queries,
 )
-from sklearn_rankinf._means.distribution import Part, mean_distribution
+from sklearn_rankinf._mean_distributions import (
+    METHODS_OF_MEANS,
+    frozen_map_distribution,
+    key_of_sizes,
+)
 from sklearn_rankinf._metric_test_result import (
     MetricTestResult,
     as_log10,
@@ -47,12 +47,10 @@ from sklearn_rankinf._ranking import (
     block_of_each,
     check_alternative,
     check_confidence_level,
-    check_counts,
     check_integer,
     check_n_jobs,
     check_no_closed_form,
     check_option,
-    check_tie_sizes,
     check_verbose,
     shown,
     warn_caller,
@@ -62,16 +60,12 @@ from sklearn_rankinf._restricted import (
     DesignWarning,
     few_labellings_warning,
 )
-from sklearn_rankinf._sampling.draws import Draws, Sampler, pvalue_of_draws
+from sklearn_rankinf._sampling.draws import Draws, pvalue_of_draws
 from sklearn_rankinf._sampling.exchange import Exchange
 from sklearn_rankinf._sampling.joint import JointLists, ObservedLists
-from sklearn_rankinf._sampling.mean import MeanSampler
 from sklearn_rankinf._statistics.additive import Metric
-from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats, Integers
-from sklearn_rankinf._statistics.moments import skewness_and_kurtosis
 
-_METHODS = ("auto", "analytic", "permutation", "normal", "pearson3")
 _DEPENDENCES = ("independent", "shared")
 _COLUMNS = (
     "n_samples",
@@ -92,244 +86,6 @@ _COLUMNS = (
 _SAME = 1e-12
 # Smallest relative error that is reported.
 _SMALLEST_ERROR = 1e-13
-
-
-class MeanNullDistribution(NullDistribution):
-    """Frozen null distribution of mean average precision over independent queries.
-
-    It has the methods of every null distribution.
-
-    Attributes
-    ----------
-    method : str
-        Method of the null distribution: ``"analytic"``, ``"permutation"``, ``"normal"`` or
-        ``"pearson3"``.
-    n_samples, n_positives : ndarray of shape (n_queries,)
-        Number of samples and of positives of each query.
-    tie_sizes : tuple of ndarray or None
-        Sizes of the blocks of equal scores of each query, best score first; None without ties.
-    statistic : object
-        The statistic that is averaged.
-
-    See Also
-    --------
-    sklearn_rankinf.map_null_distribution : Function that returns this distribution.
-    sklearn_rankinf.mean_average_precision_test : Test whose result has this distribution.
-
-    Examples
-    --------
-    >>> from sklearn_rankinf import map_null_distribution
-    >>> null = map_null_distribution([10, 20, 30], [2, 2, 3])
-    >>> round(null.mean(), 4), round(null.pvalue(0.5), 4)
-    (0.2625, 0.0209)
-    """
-
-    n_samples: Any
-    n_positives: Any
-    tie_sizes: Any
-
-    def __init__(
-        self,
-        sizes: Sequence[tuple[int, int, Integers | None]],
-        method: str,
-        n_permutations: int,
-        seeds: np.random.SeedSequence,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(AveragePrecision(), 1, 1, None, method, n_permutations, seeds, n_jobs)
-        self.n_samples = np.array([n for n, _, _ in sizes], dtype=np.int64)
-        self.n_positives = np.array([m for _, m, _ in sizes], dtype=np.int64)
-        self.tie_sizes = tuple(ties for _, _, ties in sizes)
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(n_queries={self.n_samples.size}, "
-            f"n_samples={self.n_samples.sum()}, n_positives={self.n_positives.sum()}, "
-            f"method={self.method!r})"
-        )
-
-    @cached_property
-    def _parts(self) -> list[Part]:
-        """Groups of queries with equal sizes and ties, in the order of their first queries."""
-        columns = self.n_samples.tolist(), self.n_positives.tolist(), self.tie_sizes
-        sizes = [(_key(*problem), problem) for problem in zip(*columns, strict=True)]
-        problems, counts = dict(sizes), Counter(key for key, _ in sizes)
-        return [Part(*problems[key], count) for key, count in counts.items()]
-
-    @cached_property
-    def _distribution(self) -> Distribution:
-        if self.method == "analytic" or self.var() == 0.0:
-            return mean_distribution(self.statistic, self._parts)
-        if self.method == "permutation":
-            sample = np.sort(self._permutation_sample())
-            return ListedDistribution(sample, np.zeros(sample.size))
-        if self.method == "normal":
-            return ApproximateDistribution(stats.norm(self.mean(), self.std()))
-        skewness = self._standardized_cumulant(3)
-        return ApproximateDistribution(stats.pearson3(skewness, self.mean(), self.std()))
-
-    @cached_property
-    def _sampler(self) -> Sampler:
-        return MeanSampler(self.statistic, self._parts)
-
-    @cached_property
-    def _moments_of_parts(self) -> list[tuple[int, float, float]]:
-        """Number of queries, mean and variance of each group of equal queries."""
-        return [
-            (part.count, *exact_mean_and_variance(self.statistic, *_problem(part)))
-            for part in self._parts
-        ]
-
-    @cached_property
-    def _mean_and_variance(self) -> tuple[float, float]:
-        n = self.n_samples.size
-        mean = math.fsum(count * mean for count, mean, _ in self._moments_of_parts) / n
-        variance = math.fsum(count * var for count, _, var in self._moments_of_parts) / n**2
-        return mean, variance
-
-    @cached_property
-    def _skewness_and_kurtosis(self) -> tuple[float, float]:
-        # Cumulants of independent variables add up.
-        third, fourth = [], []
-        for part, (count, _, variance) in zip(self._parts, self._moments_of_parts, strict=True):
-            if variance > 0.0:
-                skewness, kurtosis = skewness_and_kurtosis(self.statistic, *_problem(part))
-                third.append(count * skewness * variance**1.5)
-                fourth.append(count * kurtosis * variance**2)
-        total = self.var() * self.n_samples.size**2
-        return math.fsum(third) / total**1.5, math.fsum(fourth) / total**2
-
-    def _best(self) -> float:
-        return float(np.mean(self.n_positives > 0))
-
-
-def _key(n_samples: int, n_positives: int, tie_sizes: Integers | None) -> tuple[Any, ...]:
-    return n_samples, n_positives, None if tie_sizes is None else tie_sizes.tobytes()
-
-
-def _problem(part: Part) -> tuple[int, int, Integers | None]:
-    return part.n_samples, part.n_positives, part.tie_sizes
-
-
-def map_null_distribution(
-    n_samples: ArrayLike,
-    n_positives: ArrayLike,
-    *,
-    tie_sizes: Sequence[ArrayLike | None] | None = None,
-    method: str = "auto",
-    n_permutations: int = 9999,
-    random_state: Any = 0,
-) -> MeanNullDistribution:
-    r"""Null distribution of mean average precision over independent queries.
-
-    Under the null hypothesis every choice of the positives among the ranks of a query is equally
-    likely, independently of the other queries. The ties are held fixed.
-
-    Parameters
-    ----------
-    n_samples : array-like of int of shape (n_queries,)
-        Number of samples of each query.
-    n_positives : array-like of int of shape (n_queries,)
-        Number of positives of each query. A query without positives counts as 0.
-    tie_sizes : sequence of array-like, optional
-        For each query the sizes of its blocks of equal scores, best score first, or None if it has
-        no equal scores.
-    method : {"auto", "analytic", "permutation", "normal", "pearson3"}, default="auto"
-        ``"analytic"`` is the exact null distribution with a stated numerical error; ``"auto"``
-        selects it. ``"permutation"`` uses `n_permutations` random labellings of all queries.
-        ``"normal"`` and ``"pearson3"`` are approximations with the exact moments.
-    n_permutations : int, default=9999
-        Number of random labellings for ``method="permutation"``.
-    random_state : int, RandomState, Generator or None, default=0
-        Source of the random labellings for ``method="permutation"``.
-
-    Returns
-    -------
-    null : MeanNullDistribution
-        A frozen distribution with the same methods as that of :func:`ap_null_distribution`.
-
-    Raises
-    ------
-    TypeError
-        If a number has the wrong type.
-    ValueError
-        If there is no query, the lengths differ, a number is out of range, tie sizes do not add
-        up, or `method` is not one of those above.
-
-    See Also
-    --------
-    mean_average_precision_test : Test of a run over queries with this null distribution.
-    ap_null_distribution : The null distribution for one query.
-
-    Notes
-    -----
-    :math:`\mathrm{MAP} = \frac{1}{Q} \sum_q \mathrm{AP}_q` has the mean
-    :math:`\frac{1}{Q} \sum_q \mathrm{E\,AP}_q` and, with independent queries, the variance
-    :math:`\frac{1}{Q^2} \sum_q \mathrm{Var\,AP}_q`, both exact here. If at most five million
-    different values are possible, all of them are listed. Otherwise the moment generating function,
-    which is the product of those of the queries, is inverted along a contour. The distribution of
-    short rankings can be too coarse for this inversion; then values rounded down to a lattice are
-    convolved, which bounds the tail on both sides.
-
-    Examples
-    --------
-    Two queries have one positive each among four samples. The probability that the positive is
-    first in both is 1/16:
-
-    >>> from sklearn_rankinf import map_null_distribution
-    >>> round(map_null_distribution([4, 4], [1, 1]).pvalue(1.0) * 16, 9)
-    1.0
-    >>> null = map_null_distribution([1000] * 50, [10] * 50)
-    >>> bool(null.relative_error(0.05) < 1e-6)
-    True
-    """
-    sizes = _checked_sizes(n_samples, n_positives, tie_sizes)
-    return _frozen_map_distribution(
-        sizes, method=method, n_permutations=n_permutations, random_state=random_state
-    )
-
-
-def _frozen_map_distribution(
-    sizes: Sequence[tuple[int, int, Integers | None]],
-    *,
-    method: str,
-    n_permutations: int,
-    random_state: Any,
-    n_jobs: int | None = None,
-) -> MeanNullDistribution:
-    method = check_option(method, "method", _METHODS, " for mean average precision")
-    return MeanNullDistribution(
-        sizes,
-        method,
-        check_integer(n_permutations, "n_permutations", 1),
-        as_seed_sequence(random_state),
-        check_n_jobs(n_jobs),
-    )
-
-
-def _checked_sizes(
-    n_samples: ArrayLike, n_positives: ArrayLike, tie_sizes: Sequence[ArrayLike | None] | None
-) -> list[tuple[int, int, Integers | None]]:
-    columns = [np.ravel(np.asarray(values, dtype=object)) for values in (n_samples, n_positives)]
-    n_queries = len(columns[0])
-    if n_queries == 0:
-        raise ValueError("n_samples is empty: pass the number of samples of at least one query.")
-    if len(columns[1]) != n_queries:
-        raise ValueError(
-            "n_samples and n_positives must have one entry per query; they have "
-            f"{n_queries} and {len(columns[1])}."
-        )
-    ties = [None] * n_queries if tie_sizes is None else list(tie_sizes)
-    if len(ties) != n_queries:
-        raise ValueError(
-            f"tie_sizes must have one entry (or None) for each of the {n_queries} queries; it has "
-            f"{len(ties)}."
-        )
-    sizes = []
-    for n, m, own in zip(*columns, ties, strict=True):
-        n, m = check_counts(n, m)
-        sizes.append((n, m, check_tie_sizes(own, n)))
-    return sizes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -573,7 +329,7 @@ def mean_average_precision_test(
     alternative : {"greater", "less", "two-sided"}, default="greater"
         Whether small p-values indicate runs better than chance, worse than chance, or either.
     method : {"auto", "analytic", "permutation", "normal", "pearson3"}, default="auto"
-        Method of the p-values; see :func:`map_null_distribution`. With shared labels, strata or
+        Method of the p-values; see :func:`metric_null_distribution`. With shared labels, strata or
         clusters the mean over queries has no null distribution in closed form, and ``"auto"``
         selects permutation.
     strata : array-like of shape (n_samples,), optional
@@ -619,7 +375,8 @@ def mean_average_precision_test(
 
     See Also
     --------
-    map_null_distribution : The null distribution of mean average precision.
+    metric_null_distribution : The null distribution of mean average precision, for sequences of
+        sizes.
     average_precision_test : Test of one ranking.
     scipy.stats.false_discovery_control : The adjustments that control the false discovery rate.
 
@@ -670,7 +427,7 @@ def mean_average_precision_test(
         raise ValueError(f"dependence must be 'independent' or 'shared'; got {shown(dependence)}.")
     n_permutations = check_integer(n_permutations, "n_permutations", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
-    method = check_option(method, "method", _METHODS, " for mean average precision")
+    method = check_option(method, "method", METHODS_OF_MEANS, " for mean average precision")
     joint, is_restricted = None, strata is not None or clusters is not None
     if _are_rankings(y_true):
         rankings = _given_rankings(y_true, y_score, groups)
@@ -703,7 +460,7 @@ def mean_average_precision_test(
     by_permutation = None
     if joint is None:
         sizes = [_sizes(ranking) for ranking in rankings.values()]
-        null = _frozen_map_distribution(sizes, method=method, **options)
+        null = frozen_map_distribution(sizes, method=method, **options)
         totals = int(null.n_samples.sum()), int(null.n_positives.sum())
     else:
         totals = joint.totals
@@ -797,7 +554,7 @@ def _query_results(
     sizes = [_sizes(ranking) for ranking in rankings.values()]
     same_null: dict[tuple[Any, ...], list[int]] = {}
     for query, problem in enumerate(sizes):
-        same_null.setdefault(_key(*problem), []).append(query)
+        same_null.setdefault(key_of_sizes(*problem), []).append(query)
     members = [np.array(queries) for queries in same_null.values()]
     # All null distributions share one seed, so that a generator is drawn from only once.
     seeds = as_seed_sequence(random_state)
@@ -1038,7 +795,7 @@ def _exact_moments(rankings: Sequence[Ranking]) -> tuple[Floats, Floats]:
     moments = []
     for ranking in rankings:
         sizes = _sizes(ranking)
-        key = _key(*sizes)
+        key = key_of_sizes(*sizes)
         if key not in known:
             known[key] = exact_mean_and_variance(AveragePrecision(), *sizes)
         moments.append(known[key])

@@ -131,7 +131,7 @@ def test_roc_auc_with_a_few_ties_beyond_enumeration():
         rankinf.ap_null_distribution(2400, 24, tie_sizes=[1000, 1000] + [1] * 400),
         by_name.bedroc_null_distribution(1000, 50, tie_sizes=[500] + [1] * 500),
         rankinf.ap_null_distribution(3400, 34, tie_sizes=[1] * 100 + [3300]),
-        rankinf.map_null_distribution([1000] * 20, [1] * 20, tie_sizes=[[1] * 30 + [970]] * 20),
+        rankinf.metric_null_distribution([1000] * 20, [1] * 20, tie_sizes=[[1] * 30 + [970]] * 20),
     ],
     ids=["bedroc", "dcg", "decaying", "ap at k", "ap", "bedroc half", "bulk", "short lists"],
 )
@@ -266,7 +266,9 @@ def test_mass_just_below_a_value_is_part_of_the_error(monkeypatch):
 
 
 def test_short_lists_have_the_size_that_they_state():
-    null = rankinf.map_null_distribution([1000] * 20, [1] * 20, tie_sizes=[[1] * 30 + [970]] * 20)
+    null = rankinf.metric_null_distribution(
+        [1000] * 20, [1] * 20, tie_sizes=[[1] * 30 + [970]] * 20
+    )
     p = null.pvalue(null.rvs(500, random_state=1))
     for level in (0.01, 0.05):
         assert np.mean(p <= level) <= level + 4.0 * math.sqrt(level / p.size)
@@ -275,7 +277,9 @@ def test_short_lists_have_the_size_that_they_state():
 @pytest.mark.parametrize(
     "null",
     [
-        rankinf.map_null_distribution([10_000] * 30, [5] * 30, tie_sizes=[[1] * 5 + [9995]] * 30),
+        rankinf.metric_null_distribution(
+            [10_000] * 30, [5] * 30, tie_sizes=[[1] * 5 + [9995]] * 30
+        ),
         by_name.dcg_null_distribution(10**8, 10, k=5 * 10**7, tie_sizes=[1] * 100 + [10**8 - 100]),
     ],
 )
@@ -437,7 +441,7 @@ def test_upper_tail_where_the_lower_one_is_only_bounded():
 
 def test_mean_on_the_near_side_keeps_to_its_bounds():
     sizes = [[1] * 30 + [970]] * 20
-    null = rankinf.map_null_distribution([1000] * 20, [1] * 20, tie_sizes=sizes)
+    null = rankinf.metric_null_distribution([1000] * 20, [1] * 20, tie_sizes=sizes)
     x = np.linspace(0.2, 1.0, 9) * null.mean()
     lower, upper = null.pvalue_bounds(x, "greater")
     p = null.pvalue(x, "greater")

@@ -29,7 +29,6 @@ from sklearn_rankinf import (
     best_candidate_test,
     cross_val_significance,
     make_significance_scorer,
-    map_null_distribution,
     mean_average_precision_test,
     metric_null_distribution,
     metric_test,
@@ -308,7 +307,7 @@ def test_means_over_queries(no_errors_of_means):
 def test_complements_of_means_without_a_known_error_are_bounds(monkeypatch):
     """Below the mean an upper bound of the other tail may leave an error above 10 %."""
     x = ap_null_distribution(60, 5).mean() * 0.8
-    exact = map_null_distribution([60] * QUERIES, [PER_QUERY] * QUERIES)
+    exact = metric_null_distribution([60] * QUERIES, [PER_QUERY] * QUERIES)
     half = exact.pvalue(x)
     assert 0.8 < half < 1.0
 
@@ -316,7 +315,7 @@ def test_complements_of_means_without_a_known_error_are_bounds(monkeypatch):
         return TailEstimates.of(np.full(t.shape, math.log(0.6)), "contour", truncation=0.09)
 
     monkeypatch.setattr(MeanDistribution, "_far_tail", rough)
-    null = map_null_distribution([60] * QUERIES, [PER_QUERY] * QUERIES)
+    null = metric_null_distribution([60] * QUERIES, [PER_QUERY] * QUERIES)
     assert null.relative_error(x) == math.inf
     assert null.pvalue(x) >= half
 

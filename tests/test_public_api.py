@@ -107,7 +107,7 @@ SIGNATURES = {
     "RobustInitialEnhancement": "(alpha=20.0)",
     "RocAuc": "()",
     "metric_null_distribution": (
-        f"(n_samples, n_positives, *, metric, k=None, {DISTRIBUTION_OPTIONS})"
+        f"(n_samples, n_positives, *, metric='average_precision', k=None, {DISTRIBUTION_OPTIONS})"
     ),
     "metric_test": (
         f"(y_true, y_score=None, *, metric='average_precision', k=None, {LABELS}, {WEIGHTS}, "
@@ -208,7 +208,6 @@ SIGNATURES = {
         "(search, X, y, *, groups=None, strata=None, clusters=None, order=None, "
         "block_length=None, params=None, n_permutations=99, random_state=0, n_jobs=None, verbose=0)"
     ),
-    "map_null_distribution": f"(n_samples, n_positives, *, {DISTRIBUTION_OPTIONS})",
     "mean_average_precision_score": "(y_true, y_score, *, groups, pos_label=1)",
     "mean_average_precision_test": (
         "(y_true, y_score=None, *, groups=None, dependence='independent', pos_label=1, "
@@ -385,7 +384,8 @@ NULL_DISTRIBUTIONS = [
 ]
 # Metrics differ in the approximations that they have, and average precision has a k that may be
 # left out, while those at k take several.
-DIFFER = {"k", "method"}
+# The null distribution of any metric also accepts sequences of sizes.
+DIFFER = {"k", "method", "n_samples", "n_positives", "tie_sizes"}
 
 
 @pytest.mark.parametrize("names", [TESTS_BY_NAME, NULL_DISTRIBUTIONS], ids=lambda names: names[0])
@@ -448,7 +448,7 @@ def test_result_fields_over_queries():
 
 @pytest.mark.parametrize("method", ["analytic", "permutation", "normal", "pearson3"])
 def test_interface_of_a_distribution_over_queries(method):
-    null = sklearn_rankinf.map_null_distribution([20, 5], [4, 1], method=method)
+    null = sklearn_rankinf.metric_null_distribution([20, 5], [4, 1], method=method)
     for name, signature in DISTRIBUTION_SIGNATURES.items():
         assert plain_signature(getattr(null, name)) == signature, name
     attributes = {"method", "n_samples", "n_positives", "tie_sizes", "statistic"}

@@ -21,9 +21,9 @@ from sklearn_rankinf import (
     Ranking,
     ap_null_distribution,
     average_precision_test,
-    map_null_distribution,
     mean_average_precision_score,
     mean_average_precision_test,
+    metric_null_distribution,
 )
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.inversion.band_limited import BandLimitedTails
@@ -90,7 +90,7 @@ def enumerated(name):
 
 def null_of(name, **options):
     run = RUNS[name]
-    return map_null_distribution(
+    return metric_null_distribution(
         [sum(ties) for _, ties in run],
         [m for m, _ in run],
         tie_sizes=[ties for _, ties in run],
@@ -191,7 +191,7 @@ def test_null_distribution_of_one_query_is_its_own():
     rng = np.random.default_rng(0)
     for n, m, ties in ((12, 4, None), (9, 3, [2, 4, 3]), (3000, 3, None), (400, 5, None)):
         one = ap_null_distribution(n, m, tie_sizes=ties)
-        null = map_null_distribution([n], [m], tie_sizes=[ties])
+        null = metric_null_distribution([n], [m], tie_sizes=[ties])
         x = np.r_[one.rvs(5, random_state=rng), 0.3, 1.0]
         for alternative in ALTERNATIVES:
             expected = one.log_pvalue(x, alternative)
@@ -203,7 +203,7 @@ def test_null_distribution_of_one_query_is_its_own():
 @pytest.mark.parametrize(("n_positives", "precision"), [(3, 1e-3), (30, 1e-8)])
 def test_null_distribution_where_one_query_of_several_varies(n_positives, precision):
     one = ap_null_distribution(1000, n_positives)
-    null = map_null_distribution([1000, 7, 5, 5], [n_positives, 0, 5, 5])
+    null = metric_null_distribution([1000, 7, 5, 5], [n_positives, 0, 5, 5])
     x = np.r_[one.isf([0.999, 0.9, 0.5, 0.1, 1e-3]), 1.0]
     assert null.support()[1] == pytest.approx(0.75, rel=1e-12)
     assert null.pvalue((x + 2.0) / 4.0) == pytest.approx(one.pvalue(x), rel=precision)
@@ -293,7 +293,7 @@ LARGE = {
 )
 def test_large_runs_against_simulation(name):
     parts = parts_of(LARGE[name])
-    null = map_null_distribution(
+    null = metric_null_distribution(
         *(
             np.repeat([part[i] for part in LARGE[name]], [p[3] for p in LARGE[name]])
             for i in (0, 1)
@@ -322,7 +322,7 @@ def test_large_runs_against_simulation(name):
 def test_simulated_means():
     rng = np.random.default_rng(2)
     sizes, ties = [(30, 4), (20, 1), (25, 10)], [(1,) * 30, (1,) * 20, (5,) * 5]
-    null = map_null_distribution(*zip(*sizes, strict=True), tie_sizes=ties)
+    null = metric_null_distribution(*zip(*sizes, strict=True), tie_sizes=ties)
     draws = np.mean(
         [
             oracles.simulate_average_precision(rng, own, m, 400)
@@ -345,7 +345,7 @@ def test_simulated_means():
 )
 def test_all_perfect(sizes):
     n, m = np.array(sizes).T
-    null = map_null_distribution(n, m)
+    null = metric_null_distribution(n, m)
     expected = -math.fsum(math.log(math.comb(n, m)) for n, m in sizes)
     assert null.log_pvalue(1.0) == pytest.approx(expected, rel=1e-12)
     assert null.relative_error(1.0) < 1e-11
@@ -362,7 +362,7 @@ def test_all_perfect(sizes):
 
 @pytest.mark.numeric
 def test_far_tail_is_monotone(long):
-    null = map_null_distribution([500] * 30, [8] * 30)
+    null = metric_null_distribution([500] * 30, [8] * 30)
     x = np.linspace(0.01, 0.9, 25 if long else 6)
     for alternative, step in (("greater", -1.0), ("less", 1.0)):
         log_p = null.log_pvalue(x, alternative)
@@ -434,7 +434,7 @@ def test_short_untied_queries_equal_whole_numbers(n, m, count):
         dtype=object,
     )
     above = np.cumsum(placements[::-1])[::-1]
-    null = map_null_distribution([n] * count, [m] * count)
+    null = metric_null_distribution([n] * count, [m] * count)
     possible = np.flatnonzero(placements)
     for place in possible[np.linspace(5, possible.size - 5, 9).astype(int)].tolist():
         exact_p = float(Fraction(int(above[place]), math.comb(n, m) ** count))
@@ -483,9 +483,9 @@ def test_every_solver_of_means_states_its_name():
 
 
 def test_means_of_equal_queries_share_a_distribution():
-    first, second = (map_null_distribution([60] * 20, [4] * 20) for _ in range(2))
+    first, second = (metric_null_distribution([60] * 20, [4] * 20) for _ in range(2))
     assert first._distribution is second._distribution
-    other = map_null_distribution([60] * 21, [4] * 21)
+    other = metric_null_distribution([60] * 21, [4] * 21)
     assert other._distribution is not first._distribution
 
 
@@ -574,7 +574,7 @@ def test_mean_of_two_long_lists_of_few_hits(values_of_three_hits, sign):
 
 
 def test_draws_follow_the_null_distribution():
-    null = map_null_distribution([30, 30, 8], [3, 3, 1], tie_sizes=[None, None, [2, 6]])
+    null = metric_null_distribution([30, 30, 8], [3, 3, 1], tie_sizes=[None, None, [2, 6]])
     draws = null.rvs(4000, random_state=3)
     assert draws.shape == (4000,)
     assert abs(draws.mean() - null.mean()) < 5.0 * null.std() / math.sqrt(4000)
@@ -582,15 +582,15 @@ def test_draws_follow_the_null_distribution():
 
 
 def test_quantiles_invert_the_computed_distribution():
-    null = map_null_distribution([1000] * 20, [10] * 20)
+    null = metric_null_distribution([1000] * 20, [10] * 20)
     for q in (1e-6, 0.01, 0.5, 0.99):
         assert null.cdf(null.ppf(q)) == pytest.approx(q, rel=1e-6)
         assert null.sf(null.isf(q)) == pytest.approx(q, rel=1e-6)
 
 
 def test_permutation_distribution_agrees_with_the_exact_one():
-    exact = map_null_distribution([40, 40, 12], [4, 2, 3])
-    sampled = map_null_distribution([40, 40, 12], [4, 2, 3], method="permutation")
+    exact = metric_null_distribution([40, 40, 12], [4, 2, 3])
+    sampled = metric_null_distribution([40, 40, 12], [4, 2, 3], method="permutation")
     assert (sampled.mean(), sampled.var()) == (exact.mean(), exact.var())
     x = exact.rvs(8, random_state=1)
     for alternative in ALTERNATIVES:
@@ -601,8 +601,8 @@ def test_permutation_distribution_agrees_with_the_exact_one():
 
 @pytest.mark.parametrize("method", ["normal", "pearson3"])
 def test_approximations_have_the_moments(method):
-    null = map_null_distribution([300] * 40, [9] * 40, method=method)
-    exact = map_null_distribution([300] * 40, [9] * 40)
+    null = metric_null_distribution([300] * 40, [9] * 40, method=method)
+    exact = metric_null_distribution([300] * 40, [9] * 40)
     assert null.relative_error(0.1) == math.inf
     x = exact.isf(0.05)
     assert null.pvalue(x) == pytest.approx(0.05, rel=0.3 if method == "normal" else 0.05)
@@ -613,7 +613,7 @@ def test_approximations_have_the_moments(method):
 
 
 def test_repr_and_pickle_of_a_null_distribution():
-    null = map_null_distribution([20, 30], [2, 3], tie_sizes=[None, [10, 20]])
+    null = metric_null_distribution([20, 30], [2, 3], tie_sizes=[None, [10, 20]])
     assert repr(null) == (
         "MeanNullDistribution(n_queries=2, n_samples=50, n_positives=5, method='analytic')"
     )
@@ -640,11 +640,13 @@ def test_repr_and_pickle_of_a_null_distribution():
         (([5], [1]), {"tie_sizes": [[5, 0]]}, ValueError, "tie_sizes must be at least 1; got 0"),
         (([5], [1]), {"method": "zhang_su"}, ValueError, "for mean average precision; got 'zhang_"),
         (([5], [1]), {"n_permutations": 0}, ValueError, "n_permutations must be at least 1; got 0"),
+        (([5], [1]), {"k": 3}, ValueError, "of sizes .* for average precision at 3"),
+        (([5], [1]), {"metric": "roc_auc"}, ValueError, "mean of average precision .* for ROC AUC"),
     ],
 )
 def test_arguments_of_the_null_distribution(arguments, options, error, message):
     with pytest.raises(error, match=message):
-        map_null_distribution(*arguments, **options)
+        metric_null_distribution(*arguments, **options)
 
 
 # The test
@@ -1120,7 +1122,7 @@ def test_random_generator_as_the_source():
 def test_pvalues_of_random_runs_are_uniform(long):
     rng = np.random.default_rng(20)
     sizes = [(60, 3)] * 6 + [(25, 2)] * 5
-    null = map_null_distribution(*zip(*sizes, strict=True))
+    null = metric_null_distribution(*zip(*sizes, strict=True))
     values = []
     n_runs = 1000 if long else 120
     for _ in range(n_runs):
@@ -1158,5 +1160,5 @@ def test_size_with_shared_labels(long):
         values.append(result.statistic)
     assert stats.kstest(shared, "uniform").pvalue > 1e-3
     # As if they were independent, which they are not, many more than 5% are rejected.
-    draws = map_null_distribution([40] * 10, [3] * 10).rvs(20_000, random_state=0)
+    draws = metric_null_distribution([40] * 10, [3] * 10).rvs(20_000, random_state=0)
     assert np.mean(values >= np.quantile(draws, 0.95)) > 0.12

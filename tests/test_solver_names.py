@@ -5,12 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sklearn_rankinf import (
-    Bedroc,
-    ap_null_distribution,
-    map_null_distribution,
-    metric_null_distribution,
-)
+from sklearn_rankinf import Bedroc, ap_null_distribution, metric_null_distribution
 from sklearn_rankinf._engine.estimates import SOLVERS
 
 PAGE = Path(__file__).parents[1] / "doc" / "exact_law.rst"
@@ -32,7 +27,7 @@ def metric(name, n_samples, n_positives, *z, **options):
 
 
 def queries(*z, n_samples, n_positives, **options):
-    return map_null_distribution(n_samples, n_positives, **options), z, "greater"
+    return metric_null_distribution(n_samples, n_positives, **options), z, "greater"
 
 
 # Null distributions, z-scores and the algorithms that compute their p-values.

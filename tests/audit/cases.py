@@ -184,7 +184,7 @@ class Case:
             n = [ranking.n for ranking in self.rankings]
             m = [ranking.m for ranking in self.rankings]
             ties = [ranking.tie_sizes() for ranking in self.rankings]
-            text = f"map_null_distribution({_repeated(n)}, {_repeated(m)}"
+            text = f"metric_null_distribution({_repeated(n)}, {_repeated(m)}"
             return text + (")" if set(ties) == {"None"} else f", tie_sizes={_repeated(ties)})")
         text = f"metric_null_distribution({self.one.n}, {self.one.m}, metric={self.statistic()}"
         if self.one.runs is not None:

@@ -32,7 +32,7 @@ from sklearn_rankinf import (
     ap_null_distribution,
     average_precision_significance_scorer,
     cross_val_significance,
-    map_null_distribution,
+    metric_null_distribution,
     search_permutation_test,
 )
 from sklearn_rankinf._model_selection import combined_log_pvalue
@@ -110,7 +110,7 @@ def sizes(test):
 def null_of_mean(*folds):
     """The distribution of the mean over independent folds."""
     n_samples, n_positives, ties = zip(*folds, strict=True)
-    return map_null_distribution(n_samples, n_positives, tie_sizes=ties)
+    return metric_null_distribution(n_samples, n_positives, tie_sizes=ties)
 
 
 @lru_cache

@@ -8,8 +8,8 @@ from by_name import NAMED
 
 from sklearn_rankinf import (
     average_precision_test,
-    map_null_distribution,
     mean_average_precision_score,
+    metric_null_distribution,
 )
 
 N_PERMUTATIONS = 99
@@ -147,7 +147,7 @@ def sites(rng, signal):
 def test_average_precision_within_strata(long):
     n_data_sets = 4000 if long else 120
     rng = np.random.default_rng(6)
-    null = map_null_distribution([100] * 10, [10] * 10)
+    null = metric_null_distribution([100] * 10, [10] * 10)
     observed = np.empty((2, n_data_sets))
     pooled = np.ones((2, 150 if long else 40))
     for i in range(n_data_sets):
