@@ -365,7 +365,9 @@ class BandLimitedTails:
         if is_extreme and not coarse:
             # Under an extreme tilt the paths that matter may have left the range of floats.
             known = float(self._transform.log_mgfs(np.array([theta]))[0])
-            if not abs(known - logs[0].real) <= SETTINGS.same:
+            # Of merged blocks it is known of those that are merged more.
+            most = math.inf if self._transform.merged else SETTINGS.same
+            if not abs(known - logs[0].real) <= most:
                 return np.full(logs.shape, complex(-np.inf))
         return logs
 
