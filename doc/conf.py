@@ -112,9 +112,9 @@ def resolve_short_name(app, env, node, contnode):
         node.get("reftarget", "").split("sklearn_rankinf.")[-1],
     )
     public = f"sklearn_rankinf.{name}"
-    found = (
-        [public] if public in objects else [full for full in objects if full.endswith(f".{name}")]
-    )
+    found = [public] if public in objects else []
+    if not found and name[:1].isupper():
+        found = [full for full in objects if full.endswith(f".{name}")]
     if len(found) != 1:
         return None
     where = env, node["refdoc"], app.builder, node["reftype"]

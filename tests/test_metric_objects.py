@@ -842,6 +842,7 @@ FLOORS = [
     },
     {
         *("_frozen_distributions", "_null_distributions", "_rank_distributions"),
+        "_mean_distributions",
         *(
             "_top_k_approximations",
             "_top_k_distributions",
