@@ -4,6 +4,7 @@ import copy
 import inspect
 import json
 import math
+import pathlib
 import pickle
 import re
 from dataclasses import FrozenInstanceError, fields
@@ -112,6 +113,14 @@ def test_every_class_is_here(results):
     here = {type(results.setdefault(name, make())) for name, make in RESULTS.items()}
     known = {kind for kind in classes_below(Result) if fields(kind)}
     assert {kind for kind in known if kind.__module__.startswith("sklearn_rankinf.")} == here
+
+
+def test_the_api_reference_lists_every_class(results):
+    page = (pathlib.Path(__file__).parents[1] / "doc" / "api.rst").read_text()
+    for kind in {type(results.setdefault(name, make())) for name, make in RESULTS.items()}:
+        # Parts of another result are documented on its page.
+        listed = f"   ~{kind.__module__.removeprefix('sklearn_rankinf.')}.{kind.__name__}\n"
+        assert listed in page or kind.__name__ in {"ModelComparison", "AlgorithmComparison"}
 
 
 def test_methods_are_written_once():
