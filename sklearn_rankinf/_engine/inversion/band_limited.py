@@ -91,7 +91,7 @@ class BandSettings:
     # place.
     rounding: float = 1e-9
     ulps: float = 64.0
-    # Difference of the log transforms of two passes at one extreme tilt, at most.
+    # Difference of the log transforms at one extreme tilt that bands and tilts know, at most.
     same: float = 1e-6
     # Nodes of one pass: at least the first, and as many as keep its state in the cache.
     chunk: int = 512
@@ -306,6 +306,12 @@ class BandLimitedTails:
         # A transform is largest at its real node, unless paths have left the range of floats.
         if logs.real.max() > logs[0].real + SETTINGS.rounding:
             return None
+        # Under an extreme tilt these may be the paths that matter. Of merged blocks the tilts know
+        # the transform of those that are merged more.
+        if place > EXTREME and not self._transform.merged:
+            known = float(self._tilts.around(sign, place)[1][1])
+            if not abs(known - logs[0].real) <= SETTINGS.same:
+                return None
         rounded = SETTINGS.ulps * np.finfo(float).eps * (abs(logs[0].real) + np.abs(theta * s))
         terms = np.exp(logs - logs[0].real)
         majorant, gap = majorant_and_gap(abs(theta) * length / n_nodes, n_nodes)
@@ -359,17 +365,9 @@ class BandLimitedTails:
         z = np.asarray(theta + 2j * np.pi / length * np.arange(n_nodes), dtype=complex)
         chunk = max(SETTINGS.chunk, SETTINGS.state // self._transform.most_rows(theta, is_extreme))
         parts = np.array_split(z, max(1, -(-n_nodes // chunk)))
-        logs = np.concatenate(
+        return np.concatenate(
             [self._transform.at(theta, part, is_extreme, coarse) for part in parts]
         )
-        if is_extreme and not coarse:
-            # Under an extreme tilt the paths that matter may have left the range of floats.
-            known = float(self._transform.log_mgfs(np.array([theta]))[0])
-            # Of merged blocks it is known of those that are merged more.
-            most = math.inf if self._transform.merged else SETTINGS.same
-            if not abs(known - logs[0].real) <= most:
-                return np.full(logs.shape, complex(-np.inf))
-        return logs
 
     # Periods and aliases
 
