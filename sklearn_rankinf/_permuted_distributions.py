@@ -14,6 +14,7 @@ from sklearn_rankinf._ranking import (
     check_n_jobs,
     check_verbose,
 )
+from sklearn_rankinf._sampling.draws import ListedSampler
 from sklearn_rankinf._sampling.labellings import PermutationSampler
 from sklearn_rankinf._statistics.additive import Statistic
 from sklearn_rankinf._statistics.caching import cached_property
@@ -141,15 +142,8 @@ class PermutationDistribution(NullDistribution):
         return self._permuted.best()
 
 
-class ArrangementSampler(PermutationSampler, Protocol):
+class ArrangementSampler(PermutationSampler, ListedSampler, Protocol):
     """Sampler of a statistic of rearranged labels, which can be listed if they are few enough."""
-
-    @property
-    def n_listed(self) -> int | None:
-        """Number of arrangements, or None if they cannot be listed."""
-
-    def listed(self, first: int, last: int) -> Floats:
-        """Values of the arrangements with numbers from `first` to `last`, `last` excluded."""
 
 
 class ListedPermutationDistribution(PermutationDistribution):

@@ -35,11 +35,12 @@ class Sampler(Protocol):
         """Draw independent values."""
 
 
-class ListedSampler(Protocol):
-    """Values of a statistic in a list."""
+class ListedSampler(Sampler, Protocol):
+    """Random values of a statistic, or all of them if they are few."""
 
-    def chunks(self, n_resamples: int) -> list[int]:
-        """Sizes of the chunks for `n_resamples` values."""
+    @property
+    def n_listed(self) -> int | None:
+        """Number of different values; None if they are not listed."""
 
     def listed(self, first: int, last: int) -> Floats:
         """Values with the numbers from `first` to before `last`."""

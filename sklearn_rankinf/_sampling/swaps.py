@@ -56,7 +56,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
-from sklearn_rankinf._sampling.draws import CELLS_PER_CHUNK, chunk_sizes, pvalue_of_draws
+from sklearn_rankinf._sampling.draws import (
+    CELLS_PER_CHUNK,
+    ListedSampler,
+    chunk_sizes,
+    pvalue_of_draws,
+)
 from sklearn_rankinf._sampling.exchange import reciprocal_ranks
 from sklearn_rankinf._sampling.labellings import NullSampler
 from sklearn_rankinf._statistics.additive import Metric, Statistic
@@ -72,16 +77,15 @@ Ties: TypeAlias = Literal["mean", "kept", "random"]
 Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
 
 
-class PairedSampler(Protocol):
-    """Differences between two systems whose outputs are swapped at random, unit by unit."""
+class PairedSampler(ListedSampler, Protocol):
+    """Differences between two systems whose outputs are swapped at random, unit by unit.
+
+    Number 0 of the list swaps nothing.
+    """
 
     @property
     def n_units(self) -> int:
         """Number of units whose swap can change the difference."""
-
-    @property
-    def n_listed(self) -> int | None:
-        """Number of different swaps; None if they are not listed."""
 
     @property
     def tolerance(self) -> float:
@@ -89,15 +93,6 @@ class PairedSampler(Protocol):
 
     def observed(self) -> float:
         """Difference without any swap."""
-
-    def chunks(self, n_resamples: int) -> list[int]:
-        """Sizes of the chunks for `n_resamples` draws."""
-
-    def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
-        """Draw independent differences."""
-
-    def listed(self, first: int, last: int) -> Floats:
-        """Differences of the swaps with the numbers from `first` to before `last`; 0 is none."""
 
 
 def randomization_pvalue(
