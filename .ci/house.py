@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-ENGINE = ("_engine", "_means")
+ENGINE = ("_engine",)
 
 
 def modules_of(package: Path) -> dict[str, Path]:

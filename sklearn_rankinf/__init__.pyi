@@ -1,14 +1,18 @@
-from sklearn_rankinf._binormal_curve import (
+from sklearn_rankinf._classification.posteriors import (
+    PrecisionRecallPosterior,
+    paired_outcome_posterior,
+)
+from sklearn_rankinf._classification.randomization import randomization_test
+from sklearn_rankinf._estimation.binormal_curve import (
     BinormalPrecisionRecallCurve,
     binormal_average_precision_score,
 )
-from sklearn_rankinf._classifications import randomization_test
-from sklearn_rankinf._comparison import metric_comparison_test
-from sklearn_rankinf._cross_val_comparison import (
-    cross_val_comparison,
+from sklearn_rankinf._estimation.comparison import metric_comparison_test
+from sklearn_rankinf._estimation.intervals import metric_interval
+from sklearn_rankinf._estimation.multiple_comparison import (
+    metric_multiple_comparison_test,
 )
-from sklearn_rankinf._intervals import metric_interval
-from sklearn_rankinf._metrics import (
+from sklearn_rankinf._metrics.metrics import (
     AveragePrecision,
     Bedroc,
     DiscountedCumulativeGain,
@@ -21,23 +25,25 @@ from sklearn_rankinf._metrics import (
     RobustInitialEnhancement,
     RocAuc,
 )
-from sklearn_rankinf._minimum_hypergeometric import (
-    minimum_hypergeometric_test,
+from sklearn_rankinf._model_selection.best_candidate import best_candidate_test
+from sklearn_rankinf._model_selection.comparison import (
+    cross_val_comparison,
 )
-from sklearn_rankinf._model_selection import (
+from sklearn_rankinf._model_selection.scorers import (
+    average_precision_significance_scorer,
+    make_significance_scorer,
+)
+from sklearn_rankinf._model_selection.significance import (
     cross_val_significance,
     search_permutation_test,
 )
-from sklearn_rankinf._multiple_comparison import (
-    metric_multiple_comparison_test,
-)
-from sklearn_rankinf._null_distributions import (
+from sklearn_rankinf._null.metrics import (
     ap_null_distribution,
     metric_null_distribution,
 )
-from sklearn_rankinf._planning import metric_power
-from sklearn_rankinf._planning_search import min_detectable_odds, min_positives
-from sklearn_rankinf._planning_simulation import (
+from sklearn_rankinf._planning.power import metric_power
+from sklearn_rankinf._planning.sample_size import min_detectable_odds, min_positives
+from sklearn_rankinf._planning.simulation import (
     metric_comparison_power,
     metric_interval_width,
 )
@@ -46,18 +52,22 @@ from sklearn_rankinf._plot.interval import IntervalDisplay
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
 from sklearn_rankinf._plot.power import PowerDisplay
 from sklearn_rankinf._plot.top_k import TopKSignificanceDisplay
-from sklearn_rankinf._posteriors import PrecisionRecallPosterior, paired_outcome_posterior
-from sklearn_rankinf._queries import (
+from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._report.report import rank_significance_report
+from sklearn_rankinf._significance.metric_test import (
+    average_precision_test,
+    metric_test,
+    recall_at_k_test,
+)
+from sklearn_rankinf._significance.min_hits import min_hits_at_k
+from sklearn_rankinf._significance.minimum_hypergeometric import (
+    minimum_hypergeometric_test,
+)
+from sklearn_rankinf._significance.queries import (
     mean_average_precision_score,
     mean_average_precision_test,
 )
-from sklearn_rankinf._ranking import Ranking
-from sklearn_rankinf._report import rank_significance_report
-from sklearn_rankinf._scorers import (
-    average_precision_significance_scorer,
-    make_significance_scorer,
-)
-from sklearn_rankinf._scores import (
+from sklearn_rankinf._significance.scores import (
     adjusted_average_precision_score,
     average_precision_at_k_score,
     average_precision_neg_log10_pvalue,
@@ -68,14 +78,7 @@ from sklearn_rankinf._scores import (
     recall_at_k_score,
     standardized_average_precision_score,
 )
-from sklearn_rankinf._selection import best_candidate_test
-from sklearn_rankinf._significance import (
-    average_precision_test,
-    metric_test,
-    recall_at_k_test,
-)
-from sklearn_rankinf._top_k import min_hits_at_k
-from sklearn_rankinf._top_k_curve import top_k_significance_curve
+from sklearn_rankinf._significance.top_k_curve import top_k_significance_curve
 
 __version__: str
 

@@ -324,7 +324,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def _run(arguments: argparse.Namespace) -> int:
     # Imported here so that --help and --version do not load any estimator.
-    from sklearn_rankinf._files import CommandError
+    from sklearn_rankinf._report.files import CommandError
 
     shown = set()
 
@@ -339,11 +339,11 @@ def _run(arguments: argparse.Namespace) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = show
             if arguments.command == "demo":
-                from sklearn_rankinf._demo import run_demo
+                from sklearn_rankinf._report.demo import run_demo
 
                 run_demo(plots=arguments.plots)
             else:
-                from sklearn_rankinf import _commands
+                from sklearn_rankinf._report import commands as _commands
 
                 getattr(_commands, arguments.command)(arguments)
     except (ImportError, CommandError) as error:
@@ -358,7 +358,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _check_backend(arguments: argparse.Namespace) -> None:
     """Raise an error for a backend that matplotlib does not know, before anything is computed."""
-    from sklearn_rankinf._files import CommandError
+    from sklearn_rankinf._report.files import CommandError
 
     if not any(getattr(arguments, name, None) for name in ("plots", "html")):
         return

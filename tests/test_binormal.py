@@ -8,15 +8,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import integrate, special, stats
 from sklearn.metrics import average_precision_score, dcg_score
 
-from sklearn_rankinf._inference.binormal import (
+from sklearn_rankinf._estimation.binormal import (
     BinormalRankings,
     average_precision_values,
     average_precision_variances,
     calibrated_limits,
     inverted_limits,
 )
-from sklearn_rankinf._metrics import AveragePrecision, DiscountedCumulativeGain
-from sklearn_rankinf._sampling.labellings import NullSampler
+from sklearn_rankinf._metrics.metrics import AveragePrecision, DiscountedCumulativeGain
+from sklearn_rankinf._permutation.labellings import NullSampler
 
 pytestmark = pytest.mark.numeric
 

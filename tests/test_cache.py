@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from by_name import dcg_null_distribution
 
-from sklearn_rankinf import _frozen_distributions as nd
 from sklearn_rankinf import ap_null_distribution, average_precision_pvalue
 from sklearn_rankinf._engine.cache import DistributionCache
 from sklearn_rankinf._engine.conditioning import SETTINGS
 from sklearn_rankinf._engine.listed import ListedDistribution
+from sklearn_rankinf._null import distribution as nd
 from sklearn_rankinf._statistics.caching import cached_property
 
 pytestmark = pytest.mark.numeric

@@ -20,7 +20,7 @@ from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import accuracy_score, f1_score, fbeta_score, precision_score, recall_score
 
-from sklearn_rankinf._classifications import (
+from sklearn_rankinf._classification.randomization import (
     _Differences,
     _Ratio,
     _Swaps,

@@ -29,7 +29,6 @@ from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 
 import sklearn_rankinf
 from sklearn_rankinf import (
-    _demo,
     average_precision_test,
     metric_test,
     min_hits_at_k,
@@ -38,7 +37,8 @@ from sklearn_rankinf import (
 from sklearn_rankinf.__main__ import main
 from sklearn_rankinf._plot import _distribution_shape, null_distribution
 from sklearn_rankinf._plot._distribution_shape import distribution_shape
-from sklearn_rankinf._report import DEFAULT_K
+from sklearn_rankinf._report import demo as _demo
+from sklearn_rankinf._report.report import DEFAULT_K
 from sklearn_rankinf._results import format_count, format_pvalue
 
 RANKERS = ("nearest neighbours", "support vectors", "logistic regression", "amount of ink")

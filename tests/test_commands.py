@@ -13,8 +13,6 @@ from scipy import stats
 from sklearn.metrics import average_precision_score, ndcg_score
 
 from sklearn_rankinf import (
-    _commands,
-    _report,
     mean_average_precision_test,
     metric_comparison_test,
     metric_interval,
@@ -27,6 +25,8 @@ from sklearn_rankinf import (
     top_k_significance_curve,
 )
 from sklearn_rankinf.__main__ import main
+from sklearn_rankinf._report import commands as _commands
+from sklearn_rankinf._report import report as _report
 
 
 @pytest.fixture(scope="module")

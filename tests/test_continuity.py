@@ -13,7 +13,7 @@ import pytest
 from audit.oracles import TwoHalves, linear_sum, oracle_of
 
 from sklearn_rankinf import RankStatistic, ap_null_distribution, metric_null_distribution
-from sklearn_rankinf._metrics import DiscountedCumulativeGain
+from sklearn_rankinf._metrics.metrics import DiscountedCumulativeGain
 
 pytestmark = pytest.mark.numeric
 

@@ -32,7 +32,7 @@ from sklearn_rankinf import (
     metric_comparison_test,
     metric_interval,
 )
-from sklearn_rankinf._cross_val_comparison import ranks_in_fold
+from sklearn_rankinf._model_selection.comparison import ranks_in_fold
 from sklearn_rankinf._ranking import block_of_each
 
 CV = StratifiedKFold(4, shuffle=True, random_state=0)

@@ -23,7 +23,7 @@ from sklearn_rankinf import (
     mean_average_precision_test,
     recall_at_k_score,
 )
-from sklearn_rankinf._frozen_distributions import _DISTRIBUTIONS
+from sklearn_rankinf._null.distribution import _DISTRIBUTIONS
 
 MISSING = "dask is not installed"
 dask = pytest.importorskip("dask", reason=MISSING)

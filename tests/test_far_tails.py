@@ -13,7 +13,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sklearn_rankinf import (
-    _frozen_distributions,
     ap_null_distribution,
     metric_null_distribution,
 )
@@ -21,7 +20,8 @@ from sklearn_rankinf._engine import solvers
 from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.exact import near_maximum
 from sklearn_rankinf._engine.inversion import bands, transform
-from sklearn_rankinf._metrics import AveragePrecision, DiscountedCumulativeGain
+from sklearn_rankinf._metrics.metrics import AveragePrecision, DiscountedCumulativeGain
+from sklearn_rankinf._null import distribution as _frozen_distributions
 from sklearn_rankinf._statistics.additive import increments_of
 
 pytestmark = pytest.mark.numeric

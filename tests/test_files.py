@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from sklearn_rankinf._files import CommandError, read_table
+from sklearn_rankinf._report.files import CommandError, read_table
 
 
 @pytest.fixture(scope="module")

@@ -33,9 +33,14 @@ from sklearn_rankinf import (
     make_significance_scorer,
     search_permutation_test,
 )
-from sklearn_rankinf._folds import _warn_of_series, check_groups, permuted, sample_of_labels
+from sklearn_rankinf._model_selection.folds import (
+    _warn_of_series,
+    check_groups,
+    permuted,
+    sample_of_labels,
+)
+from sklearn_rankinf._permutation.restrictions import exchange_of
 from sklearn_rankinf._ranking import Fold
-from sklearn_rankinf._restricted import exchange_of
 
 LOGISTIC, NEIGHBOURS = LogisticRegression(), KNeighborsClassifier(7)
 GRID = {"n_neighbors": [3, 9]}

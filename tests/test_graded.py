@@ -18,7 +18,9 @@ from scipy import stats
 from sklearn.metrics import dcg_score, ndcg_score
 
 from sklearn_rankinf._engine.distribution import exact_mean_and_variance
-from sklearn_rankinf._inference.graded import (
+from sklearn_rankinf._metrics.metrics import DiscountedCumulativeGain
+from sklearn_rankinf._permutation.exchange import Exchange, Shifts
+from sklearn_rankinf._permutation.graded import (
     Factor,
     GradedGain,
     PermutedGain,
@@ -26,8 +28,6 @@ from sklearn_rankinf._inference.graded import (
     _Placement,
     _Tables,
 )
-from sklearn_rankinf._metrics import DiscountedCumulativeGain
-from sklearn_rankinf._sampling.exchange import Exchange, Shifts
 from sklearn_rankinf._statistics.moments import skewness_and_kurtosis
 
 N_DRAWS = 20_000

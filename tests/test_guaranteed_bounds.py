@@ -35,14 +35,14 @@ from sklearn_rankinf import (
     rank_significance_report,
 )
 from sklearn_rankinf.__main__ import main
-from sklearn_rankinf._critical_values import critical_region
 from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.inversion.band_limited import BandLimitedTails
-from sklearn_rankinf._frozen_distributions import NullDistribution
-from sklearn_rankinf._means.distribution import MeanDistribution
-from sklearn_rankinf._report import make_report
-from sklearn_rankinf._scorers import resolution
+from sklearn_rankinf._engine.means.distribution import MeanDistribution
+from sklearn_rankinf._model_selection.scorers import resolution
+from sklearn_rankinf._null.distribution import NullDistribution
+from sklearn_rankinf._planning.critical_values import critical_region
+from sklearn_rankinf._report.report import make_report
 
 N, M = 150, 15
 # All positives but the last one at the top, and the last one behind one negative: the second

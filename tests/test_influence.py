@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import average_precision_score, dcg_score, ndcg_score, roc_auc_score
 
 from sklearn_rankinf import RankStatistic
-from sklearn_rankinf._inference.influence import (
+from sklearn_rankinf._metrics.influence import (
     average_precision_at_k_influence,
     average_precision_influence,
     delete_one_influence,
@@ -21,7 +21,7 @@ from sklearn_rankinf._inference.influence import (
     roc_auc_influence,
     slope_at,
 )
-from sklearn_rankinf._metrics import (
+from sklearn_rankinf._metrics.metrics import (
     AveragePrecision,
     Bedroc,
     DiscountedCumulativeGain,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from sklearn_rankinf._metrics import METRICS
+from sklearn_rankinf._metrics.metrics import METRICS
 
 pytestmark = pytest.mark.numeric
 

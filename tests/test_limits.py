@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.optimize import brentq
 
-from sklearn_rankinf._inference.limits import (
+from sklearn_rankinf._estimation.limits import (
     average_precision_limits,
     boyd_binomial_limits,
     boyd_logit_limits,

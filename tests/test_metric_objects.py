@@ -1,13 +1,10 @@
 """Metrics as objects and by name: the same results everywhere; averages and imports."""
 
-import ast
 import copy
 import functools
-import graphlib
 import itertools
 import json
 import math
-import pathlib
 import pickle
 import warnings
 from collections import Counter
@@ -23,7 +20,6 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, dcg_score, ndcg_score, roc_auc_score
 
-import sklearn_rankinf
 from sklearn_rankinf import (
     AveragePrecision,
     Bedroc,
@@ -48,9 +44,9 @@ from sklearn_rankinf import (
     recall_at_k_test,
 )
 from sklearn_rankinf.__main__ import main
-from sklearn_rankinf._metric_test_result import MetricTestResult
-from sklearn_rankinf._metrics import METRICS, as_metric, needs_k
-from sklearn_rankinf._report import report_on_metrics
+from sklearn_rankinf._metrics.metrics import METRICS, as_metric, needs_k
+from sklearn_rankinf._report.report import report_on_metrics
+from sklearn_rankinf._significance.results import MetricTestResult
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -826,111 +822,3 @@ def test_averages_and_weights_that_there_are_not(three_classes):
     for metric in (RocAuc(), RecallAtK(3), Bedroc(), ReciprocalRank(), Zipf()):
         with pytest.raises(ValueError, match="takes no sample_weight: leave it out, or use"):
             metric_test(*three_classes, metric=metric, sample_weight=weights)
-
-
-# Imports.
-
-
-PROBABILITY = ["_statistics", "_engine", "_means", "_sampling", "_inference"]
-FLOORS = [
-    {
-        "_ranking",
-        "_metrics",
-        "_results",
-        "_guard",
-        "_lazy",
-    },
-    {
-        *("_frozen_distributions", "_null_distributions", "_rank_distributions"),
-        "_mean_distributions",
-        *(
-            "_top_k_approximations",
-            "_top_k_distributions",
-            "_observations",
-            "_permuted_distributions",
-            "_restricted",
-            "_row_permutations",
-        ),
-        *("_metric_test_result", "_significance", "_queries", "_top_k"),
-        *("_estimates", "_interval_results", "_intervals", "_comparison", "_multiple_comparison"),
-        *("_classifications", "_posteriors", "_top_k_curve", "_minimum_hypergeometric"),
-        *("_critical_values", "_planning", "_planning_search", "_planning_simulation"),
-    },
-    {
-        *(
-            "_binormal_curve",
-            "_scores",
-            "_scorers",
-            "_folds",
-            "_model_selection",
-            "_selection",
-        ),
-        *("_cross_val_comparison", "_fold_means"),
-        *("_plot", "_report", "_report_checks", "_report_html", "_report_numbers", "_report_text"),
-        *("_demo", "_files", "_commands", "__main__"),
-    },
-]
-
-
-def imports_of_modules():
-    """Modules of the package that each module imports when it is imported itself."""
-    root = pathlib.Path(sklearn_rankinf.__file__).parent
-    modules = {}
-    for path in root.rglob("*.py"):
-        dotted = ".".join(path.relative_to(root.parent).with_suffix("").parts)
-        modules[dotted.removesuffix(".__init__")] = ast.parse(path.read_text())
-    imports = {}
-    for module, tree in modules.items():
-        found = set()
-        for node in tree.body:
-            if isinstance(node, ast.Import):
-                found.update(alias.name for alias in node.names)
-            elif isinstance(node, ast.ImportFrom):
-                assert node.level == 0, f"{module} imports by a relative name"
-                within = {f"{node.module}.{alias.name}" for alias in node.names}
-                found.update(within & set(modules) or {node.module})
-        imports[module] = found & set(modules)
-    return imports
-
-
-def test_imports_go_down_and_in_no_circle():
-    imports = imports_of_modules()
-    assert len(imports) > 50
-    tuple(graphlib.TopologicalSorter(imports).static_order())  # raises where there is a circle
-    floor_of = {f"sklearn_rankinf.{name}": n for n, names in enumerate(FLOORS, 1) for name in names}
-    floor_of |= {f"sklearn_rankinf.{name}": 0 for name in PROBABILITY}
-    floor_of["sklearn_rankinf"] = len(FLOORS) + 1
-
-    def floor(module):
-        return floor_of[".".join(module.split(".")[:2])]
-
-    for module, found in imports.items():
-        own = floor(module)
-        for other in found - {"sklearn_rankinf"}:
-            assert floor(other) <= own, f"{module} imports {other}"
-        # The command line alone needs the version.
-        assert "sklearn_rankinf" not in found or module == "sklearn_rankinf.__main__"
-
-
-def test_packages_of_the_lowest_floor_import_in_order():
-    # Each package of the lowest floor may import those before it.
-    for module, found in imports_of_modules().items():
-        package = module.split(".")[1] if "." in module else ""
-        if package in PROBABILITY:
-            below = PROBABILITY[: PROBABILITY.index(package) + 1]
-            assert all(other.split(".")[1] in below for other in found), module
-
-
-# Rooms with doors, and the rooms below them that they may enter.
-ROOMS = {"_ranking": {"_statistics"}}
-
-
-def test_rooms_are_entered_by_their_doors():
-    for module, found in imports_of_modules().items():
-        own = module.split(".")[1] if "." in module else ""
-        rooms = {other.split(".")[1] for other in found if "." in other}
-        if own in ROOMS:
-            assert rooms <= ROOMS[own] | {own}, module
-        for other in found:
-            inside = other.split(".")[1:]
-            assert len(inside) < 2 or inside[0] == own or inside[0] not in ROOMS, (module, other)

@@ -25,12 +25,12 @@ from sklearn_rankinf import (
     RecallAtK,
     ReciprocalRank,
     RocAuc,
-    _multiple_comparison,
     metric_comparison_test,
     metric_interval,
     metric_multiple_comparison_test,
     metric_test,
 )
+from sklearn_rankinf._estimation import multiple_comparison as _multiple_comparison
 
 # Number of random directions in these tests, and a distance of p-values that they explain.
 DRAWN, NEAR = 2000, 0.02

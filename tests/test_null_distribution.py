@@ -16,7 +16,7 @@ from sklearn.metrics import average_precision_score
 
 from sklearn_rankinf import ap_null_distribution
 from sklearn_rankinf._engine.computed import ComputedDistribution
-from sklearn_rankinf._metrics import AveragePrecision
+from sklearn_rankinf._metrics.metrics import AveragePrecision
 
 SMALL = [
     (1, 1, None),

@@ -9,8 +9,8 @@ import pytest
 from scipy import integrate, stats
 
 from sklearn_rankinf import ap_null_distribution
-from sklearn_rankinf._inference.binormal import average_precision_values
-from sklearn_rankinf._inference.odds import (
+from sklearn_rankinf._estimation.binormal import average_precision_values
+from sklearn_rankinf._planning.odds import (
     Binormal,
     OddsRankings,
     ProportionalOdds,

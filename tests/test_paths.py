@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_rankinf._inference.boundary_crossing import HitBounds, SimultaneousBounds
+from sklearn_rankinf._significance.boundary_crossing import HitBounds, SimultaneousBounds
 from sklearn_rankinf._statistics.hypergeometric import (
     log_binomial_pmf,
     log_pmf,

@@ -44,10 +44,10 @@ from sklearn_rankinf import (
     recall_at_k_score,
     recall_at_k_test,
 )
-from sklearn_rankinf._frozen_distributions import _DISTRIBUTIONS
-from sklearn_rankinf._sampling import draws as sampling
-from sklearn_rankinf._sampling.exchange import Exchange, ExchangedHits
-from sklearn_rankinf._sampling.labellings import uniform_hit_ranks
+from sklearn_rankinf._null.distribution import _DISTRIBUTIONS
+from sklearn_rankinf._permutation import draws as sampling
+from sklearn_rankinf._permutation.exchange import Exchange, ExchangedHits
+from sklearn_rankinf._permutation.labellings import uniform_hit_ranks
 
 N_PERMUTATIONS = 9999
 # Limit of deviations from enumeration, in standard errors: with some thousands of comparisons in

@@ -497,7 +497,7 @@ def test_power_of_a_comparison():
 @pytest.mark.parametrize("method", ["swap", "influence"])
 def test_comparisons_and_widths_do_not_depend_on_the_jobs(method, monkeypatch):
     # Several data sets in each of several chunks.
-    monkeypatch.setattr("sklearn_rankinf._planning_simulation._CELLS_PER_CHUNK", 2000)
+    monkeypatch.setattr("sklearn_rankinf._planning.simulation._CELLS_PER_CHUNK", 2000)
     options = {"auc_a": 0.8, "auc_b": 0.6, "n_permutations": 29, "n_simulations": 30}
     one, two = (
         metric_comparison_power(200, 20, method=method, n_jobs=n_jobs, **options).to_dict()

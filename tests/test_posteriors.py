@@ -15,7 +15,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import integrate, stats
 from sklearn.metrics import confusion_matrix
 
-from sklearn_rankinf._posteriors import PrecisionRecallPosterior, paired_outcome_posterior
+from sklearn_rankinf._classification.posteriors import (
+    PrecisionRecallPosterior,
+    paired_outcome_posterior,
+)
 
 of_counts = PrecisionRecallPosterior.from_counts
 STRUCTURES = [(10, 10, 0), (3, 2, 7), (0, 0, 0), (0, 5, 9), (8, 0, 0), (1, 30, 2), (40, 1, 60)]

@@ -11,8 +11,8 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 import sklearn_rankinf
-from sklearn_rankinf._metric_test_result import MetricTestResult
-from sklearn_rankinf._queries import MeanAveragePrecisionTestResult
+from sklearn_rankinf._significance.queries import MeanAveragePrecisionTestResult
+from sklearn_rankinf._significance.results import MetricTestResult
 from sklearn_rankinf._statistics.additive import Metric
 
 SCORE_OPTIONS = (
@@ -468,7 +468,7 @@ def test_the_lowest_floor_imports_numpy_and_scipy_only():
         "package = types.ModuleType('sklearn_rankinf'); "
         "path = sys.argv[1]; package.__path__ = [path]; sys.modules['sklearn_rankinf'] = package; "
         "names = [f'sklearn_rankinf.{name}' for name in "
-        "('_statistics', '_engine', '_means')]; "
+        "('_statistics', '_engine')]; "
         "lower = [importlib.import_module(name) for name in names]; "
         "[importlib.import_module(m.name) for package in lower "
         "for m in pkgutil.walk_packages(package.__path__, package.__name__ + '.')]; "

@@ -28,11 +28,11 @@ from sklearn_rankinf import (
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.inversion.band_limited import BandLimitedTails
 from sklearn_rankinf._engine.inversion.contour import ContourInversion
-from sklearn_rankinf._means import lattice
-from sklearn_rankinf._means.distribution import MeanDistribution, Part
-from sklearn_rankinf._metrics import AveragePrecision
-from sklearn_rankinf._queries import MeanAveragePrecisionTestResult
-from sklearn_rankinf._sampling.mean import MeanSampler
+from sklearn_rankinf._engine.means import lattice
+from sklearn_rankinf._engine.means.distribution import MeanDistribution, Part
+from sklearn_rankinf._metrics.metrics import AveragePrecision
+from sklearn_rankinf._permutation.mean import MeanSampler
+from sklearn_rankinf._significance.queries import MeanAveragePrecisionTestResult
 
 ALTERNATIVES = ("greater", "less", "two-sided")
 COLUMNS = (

@@ -44,8 +44,7 @@ from sklearn_rankinf import (
 )
 from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.listed import AffineDistribution
-from sklearn_rankinf._metric_test_result import MetricTestResult
-from sklearn_rankinf._metrics import (
+from sklearn_rankinf._metrics.metrics import (
     AveragePrecision,
     Bedroc,
     DiscountedCumulativeGain,
@@ -56,7 +55,8 @@ from sklearn_rankinf._metrics import (
     RobustInitialEnhancement,
     RocAuc,
 )
-from sklearn_rankinf._scores import precision_at_k_score
+from sklearn_rankinf._significance.results import MetricTestResult
+from sklearn_rankinf._significance.scores import precision_at_k_score
 
 ALTERNATIVES = ("greater", "less", "two-sided")
 METHODS = ("auto", "analytic", "permutation", "normal", "pearson3")

@@ -33,9 +33,9 @@ from sklearn_rankinf import (
     metric_interval,
     metric_test,
 )
-from sklearn_rankinf._files import CommandError
-from sklearn_rankinf._metrics import METRICS, as_metric
-from sklearn_rankinf._report import make_report, report_as_json, report_on_metrics
+from sklearn_rankinf._metrics.metrics import METRICS, as_metric
+from sklearn_rankinf._report.files import CommandError
+from sklearn_rankinf._report.report import make_report, report_as_json, report_on_metrics
 
 
 @dataclass(frozen=True)

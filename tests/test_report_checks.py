@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from sklearn_rankinf import RocAuc, average_precision_test, rank_significance_report
-from sklearn_rankinf._report_checks import CHECKS, DOCUMENTATION
+from sklearn_rankinf._report.checks import CHECKS, DOCUMENTATION
 
 RNG = np.random.default_rng(20261123)
 N, M = 300, 24

@@ -25,8 +25,8 @@ from sklearn_rankinf import (
     average_precision_test,
     make_significance_scorer,
 )
-from sklearn_rankinf._frozen_distributions import NullDistribution
-from sklearn_rankinf._metrics import METRICS, RocAuc
+from sklearn_rankinf._metrics.metrics import METRICS, RocAuc
+from sklearn_rankinf._null.distribution import NullDistribution
 
 OUTPUTS = ("statistic", "neg_log10_pvalue", "pvalue", "zscore", "adjusted")
 BOTH = (

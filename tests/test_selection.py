@@ -28,8 +28,8 @@ from sklearn_rankinf import (
     average_precision_test,
     best_candidate_test,
 )
-from sklearn_rankinf._metrics import METRICS, Bedroc
-from sklearn_rankinf._selection import BestCandidateTestResult
+from sklearn_rankinf._metrics.metrics import METRICS, Bedroc
+from sklearn_rankinf._model_selection.best_candidate import BestCandidateTestResult
 
 
 @dataclass(frozen=True)

@@ -40,8 +40,8 @@ from sklearn_rankinf import (
     recall_at_k_score,
     recall_at_k_test,
 )
-from sklearn_rankinf._sampling import draws as sampling
-from sklearn_rankinf._sampling.exchange import Exchange, Shifts
+from sklearn_rankinf._permutation import draws as sampling
+from sklearn_rankinf._permutation.exchange import Exchange, Shifts
 
 Z = 4.5
 

@@ -23,7 +23,7 @@ from sklearn_rankinf import (
     metric_test,
     recall_at_k_test,
 )
-from sklearn_rankinf._metric_test_result import MetricTestResult
+from sklearn_rankinf._significance.results import MetricTestResult
 
 ALTERNATIVES = ("greater", "less", "two-sided")
 METHODS = ("auto", "analytic", "permutation", "normal", "pearson3", "zhang_su")

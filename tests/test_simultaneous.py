@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.optimize import brentq
 
-from sklearn_rankinf._inference import simultaneous
-from sklearn_rankinf._inference.simultaneous import (
+from sklearn_rankinf._estimation import simultaneous
+from sklearn_rankinf._estimation.simultaneous import (
     all_pairs,
     best_pvalues,
     difference_contrasts,

@@ -15,8 +15,8 @@ from sklearn_rankinf._engine.exact import bounds
 from sklearn_rankinf._engine.inversion import contour
 from sklearn_rankinf._engine.inversion import ranking_transform as tilted
 from sklearn_rankinf._engine.solvers import Tails
-from sklearn_rankinf._frozen_distributions import pvalue_log_and_error, tolerating
-from sklearn_rankinf._metrics import AveragePrecision
+from sklearn_rankinf._metrics.metrics import AveragePrecision
+from sklearn_rankinf._null.distribution import pvalue_log_and_error, tolerating
 from sklearn_rankinf._statistics import moments
 from sklearn_rankinf._statistics.additive import increments_of
 from sklearn_rankinf._statistics.increments import Increments

@@ -26,7 +26,7 @@ from sklearn_rankinf._engine.inversion.stratified import (
     top_stratum,
 )
 from sklearn_rankinf._engine.inversion.transform import log_transform
-from sklearn_rankinf._metrics import AveragePrecision, Bedroc, DiscountedCumulativeGain
+from sklearn_rankinf._metrics.metrics import AveragePrecision, Bedroc, DiscountedCumulativeGain
 from sklearn_rankinf._statistics.additive import increments_of
 from sklearn_rankinf._statistics.hypergeometric import log_binomial
 from sklearn_rankinf._statistics.merging import grouped_increments

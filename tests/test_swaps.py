@@ -18,7 +18,7 @@ from scipy import stats
 from sklearn.metrics import average_precision_score, dcg_score
 
 from sklearn_rankinf import RankStatistic
-from sklearn_rankinf._metrics import (
+from sklearn_rankinf._metrics.metrics import (
     AveragePrecision,
     Bedroc,
     DiscountedCumulativeGain,
@@ -26,7 +26,7 @@ from sklearn_rankinf._metrics import (
     ReciprocalRank,
     RocAuc,
 )
-from sklearn_rankinf._sampling.swaps import (
+from sklearn_rankinf._permutation.swaps import (
     SignFlipSampler,
     SwapSampler,
     doubled_midranks,

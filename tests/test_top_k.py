@@ -25,9 +25,9 @@ from sklearn_rankinf import (
 )
 from sklearn_rankinf._engine.exact.enumeration import atoms
 from sklearn_rankinf._engine.listed import ListedDistribution
-from sklearn_rankinf._metric_test_result import MetricTestResult
-from sklearn_rankinf._metrics import AveragePrecision, PrecisionAtK, RecallAtK
-from sklearn_rankinf._sampling.labellings import NullSampler
+from sklearn_rankinf._metrics.metrics import AveragePrecision, PrecisionAtK, RecallAtK
+from sklearn_rankinf._permutation.labellings import NullSampler
+from sklearn_rankinf._significance.results import MetricTestResult
 from sklearn_rankinf._statistics.additive import increments_of
 
 DISTRIBUTIONS = {

@@ -24,7 +24,7 @@ from sklearn_rankinf import (
     metric_power,
     top_k_significance_curve,
 )
-from sklearn_rankinf._top_k_curve import TopKSignificanceCurve
+from sklearn_rankinf._significance.top_k_curve import TopKSignificanceCurve
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

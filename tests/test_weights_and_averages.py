@@ -18,7 +18,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.preprocessing import label_binarize
 
 from sklearn_rankinf import Ranking, average_precision_test
-from sklearn_rankinf._row_permutations import _rank_test
+from sklearn_rankinf._permutation.rows import _rank_test
 
 AVERAGES = ("macro", "weighted", "micro")
 FOLLOW = ("label", "score")

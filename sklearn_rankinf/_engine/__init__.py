@@ -12,7 +12,7 @@ rank r, since a positive with h before it adds the precision ``(h + 1) / r``, ov
 negatives mostly exchange their roles if negatives are fewer (`canonical`).
 
 Increments, exact moments, merged ranks and hypergeometric tails come from the package
-`_statistics`. The package `_means` has the distribution of the mean of S over independent queries.
+`_statistics`. The package `means` has the distribution of the mean of S over independent queries.
 Sections and equations are those of doc/theory.rst.
 
 Modules, in reading order: calls go from `distribution` upwards
@@ -54,8 +54,8 @@ band-limited bounds        inversion/band_limited: majorants on a finite band; G
 midpoint of bounds         exact/bounds, exact/lattice: increments rounded down to cells, if other
                            errors exceed 1e-2, or 1e-5 of few blocks; enclosure
 hypergeometric bounds      computed: values of nearly 0, no positive above s or s / m; enclosure
-lattice                    _means: convolution of rounded queries, tilted; enclosure, rounding
-sums of atoms              _means: sums over halves of the queries; Horowitz & Sahni; enclosure
+lattice                    means: convolution of rounded queries, tilted; enclosure, rounding
+sums of atoms              means: sums over halves of the queries; Horowitz & Sahni; enclosure
 upper bound                solvers, computed: Chernoff 1952; infinite, or 1 if negligible
 
 A solver is tried if the error stated before is above its threshold (`solvers.solve_in_turn`), and

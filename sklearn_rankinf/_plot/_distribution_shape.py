@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._frozen_distributions import NullDistribution, n_listed
+from sklearn_rankinf._null.distribution import NullDistribution, n_listed
 from sklearn_rankinf._statistics.additive import HitsAtK
 
 Floats = NDArray[np.float64]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_rankinf._metrics import AveragePrecision, RocAuc
+from sklearn_rankinf._metrics.metrics import AveragePrecision, RocAuc
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.increments import Floats, Integers

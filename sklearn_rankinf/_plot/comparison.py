@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._comparison import MetricComparisonTestResult, metric_comparison_test
-from sklearn_rankinf._metrics import in_sentence
-from sklearn_rankinf._multiple_comparison import (
+from sklearn_rankinf._estimation.comparison import (
+    MetricComparisonTestResult,
+    metric_comparison_test,
+)
+from sklearn_rankinf._estimation.multiple_comparison import (
     MetricMultipleComparisonTestResult,
     metric_multiple_comparison_test,
 )
+from sklearn_rankinf._metrics.metrics import in_sentence
 from sklearn_rankinf._plot._matplotlib import (
     hide_spines,
     import_pyplot,

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._interval_results import MetricIntervalResult
-from sklearn_rankinf._intervals import metric_interval
-from sklearn_rankinf._metrics import in_sentence
-from sklearn_rankinf._null_distributions import metric_null_distribution
+from sklearn_rankinf._estimation.intervals import metric_interval
+from sklearn_rankinf._estimation.results import MetricIntervalResult
+from sklearn_rankinf._metrics.metrics import in_sentence
+from sklearn_rankinf._null.metrics import metric_null_distribution
 from sklearn_rankinf._plot._matplotlib import hide_spines, merged_style, with_minus
 from sklearn_rankinf._plot.base import REFERENCE_LINE, RESPONSE_METHODS, Display
 from sklearn_rankinf._ranking import PosLabel

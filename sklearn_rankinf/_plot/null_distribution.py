@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from sklearn_rankinf._frozen_distributions import NullDistribution
+from sklearn_rankinf._null.distribution import NullDistribution
 from sklearn_rankinf._plot._distribution_shape import DistributionShape, distribution_shape
 from sklearn_rankinf._plot._matplotlib import hide_spines, merged_style
 from sklearn_rankinf._plot.base import REFERENCE_LINE, RESPONSE_METHODS, Display
-from sklearn_rankinf._queries import MeanAveragePrecisionTestResult
 from sklearn_rankinf._ranking import PosLabel, Ranking, check_integer, check_option
 from sklearn_rankinf._results import state_pvalue
-from sklearn_rankinf._significance import metric_test
+from sklearn_rankinf._significance.metric_test import metric_test
+from sklearn_rankinf._significance.queries import MeanAveragePrecisionTestResult
 from sklearn_rankinf._statistics.additive import Metric
 
 _DISTRIBUTION_NAMES: Mapping[str, str] = {

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._metrics import as_metric
-from sklearn_rankinf._planning import MetricPowerResult, metric_power
+from sklearn_rankinf._metrics.metrics import as_metric
+from sklearn_rankinf._planning.power import MetricPowerResult, metric_power
 from sklearn_rankinf._plot._matplotlib import (
     hide_spines,
     import_pyplot,

@@ -19,8 +19,11 @@ from sklearn_rankinf._plot._matplotlib import (
 from sklearn_rankinf._plot.base import MAX_LENGTH, REFERENCE_LINE, RESPONSE_METHODS, Display
 from sklearn_rankinf._ranking import PosLabel, Ranking, check_levels, check_option
 from sklearn_rankinf._results import shortened
+from sklearn_rankinf._significance.top_k_curve import (
+    TopKSignificanceCurve,
+    top_k_significance_curve,
+)
 from sklearn_rankinf._statistics.increments import Floats, Integers
-from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
 
 _ALPHA = (0.1, 0.05, 0.01)
 # The level that is drawn if only one can be drawn.

@@ -47,7 +47,7 @@ class Influence:
 
         Examples
         --------
-        >>> from sklearn_rankinf._inference.influence import average_precision_influence
+        >>> from sklearn_rankinf._metrics.influence import average_precision_influence
         >>> ranking = np.ones(8, dtype=int), np.array([1, 1, 0, 1, 0, 0, 0, 0])
         >>> of_positives, of_negatives = average_precision_influence(*ranking).class_variances()
         >>> round(of_positives, 8), round(of_negatives, 8)
@@ -77,7 +77,7 @@ class Influence:
 
         Examples
         --------
-        >>> from sklearn_rankinf._inference.influence import average_precision_influence
+        >>> from sklearn_rankinf._metrics.influence import average_precision_influence
         >>> ranking = np.ones(8, dtype=int), np.array([1, 1, 0, 1, 0, 0, 0, 0])
         >>> influence = average_precision_influence(*ranking)
         >>> round(influence.variance() ** 0.5, 7)

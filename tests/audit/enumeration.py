@@ -94,7 +94,7 @@ def computed_by(solver: str) -> Iterator[None]:
     Everything that depends on how the engine chooses its solvers is in this function and in
     `SWITCHED_OFF`. A limit that the engine does not have is an error: nothing would be audited.
     """
-    from sklearn_rankinf import _frozen_distributions
+    from sklearn_rankinf._null import distribution as _frozen_distributions
 
     before: list[tuple[Any, str, float]] = []
     # Distributions are found again by their arguments, whatever computed them.

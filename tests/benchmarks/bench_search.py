@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_rankinf import make_significance_scorer
-from sklearn_rankinf._frozen_distributions import _DISTRIBUTIONS
+from sklearn_rankinf._null.distribution import _DISTRIBUTIONS
 
 N_SAMPLES, N_FOLDS = 2000, 5
 SCORERS: dict[str, Any] = {

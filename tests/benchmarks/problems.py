@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.metrics import average_precision_score
 
 from sklearn_rankinf import ap_null_distribution
-from sklearn_rankinf._frozen_distributions import _DISTRIBUTIONS
+from sklearn_rankinf._null.distribution import _DISTRIBUTIONS
 
 
 @dataclass(frozen=True)

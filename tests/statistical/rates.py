@@ -18,12 +18,12 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from sklearn_rankinf import Ranking
-from sklearn_rankinf._comparison import Difference, _compare, _pvalue_of_swaps
-from sklearn_rankinf._estimates import Estimate, interval_methods
-from sklearn_rankinf._interval_results import mean_interval
+from sklearn_rankinf._estimation.comparison import Difference, _compare, _pvalue_of_swaps
+from sklearn_rankinf._estimation.estimates import Estimate, interval_methods
+from sklearn_rankinf._estimation.results import mean_interval
+from sklearn_rankinf._permutation.draws import Draws
+from sklearn_rankinf._permutation.swaps import SignFlipSampler
 from sklearn_rankinf._ranking import Sample
-from sklearn_rankinf._sampling.draws import Draws
-from sklearn_rankinf._sampling.swaps import SignFlipSampler
 
 LEVEL = 0.95
 SEED = np.random.SeedSequence(0)

@@ -34,9 +34,9 @@ from sklearn_rankinf import (
     RocAuc,
     metric_comparison_test,
 )
-from sklearn_rankinf._comparison import _compare, _pvalue_of_swaps
-from sklearn_rankinf._sampling.draws import Draws
-from sklearn_rankinf._sampling.swaps import SignFlipSampler
+from sklearn_rankinf._estimation.comparison import _compare, _pvalue_of_swaps
+from sklearn_rankinf._permutation.draws import Draws
+from sklearn_rankinf._permutation.swaps import SignFlipSampler
 
 D0, D05, D1, D15, D2 = (BY_NAME[f"d = {d}"] for d in ("0", "0.5", "1", "1.5", "2"))
 WAYS = ("swap", "influence")

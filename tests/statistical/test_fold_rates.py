@@ -35,7 +35,7 @@ from sklearn_rankinf import (
     metric_null_distribution,
     search_permutation_test,
 )
-from sklearn_rankinf._model_selection import combined_log_pvalue
+from sklearn_rankinf._model_selection.significance import combined_log_pvalue
 
 LEVELS = (0.05, 0.01)
 UNDER_ANY_DEPENDENCE = ("bonferroni", "twice_mean")

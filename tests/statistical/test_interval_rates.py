@@ -51,7 +51,7 @@ from sklearn_rankinf import (
     RocAuc,
     metric_interval,
 )
-from sklearn_rankinf._estimates import Estimate, interval_methods
+from sklearn_rankinf._estimation.estimates import Estimate, interval_methods
 from sklearn_rankinf._ranking import Sample
 
 D1 = BY_NAME["d = 1"]

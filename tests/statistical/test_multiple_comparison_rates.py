@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from rates import BY_NAME, MIX, average_precision_in, highest, lowest
 
-from sklearn_rankinf import _multiple_comparison as module
 from sklearn_rankinf import metric_multiple_comparison_test
+from sklearn_rankinf._estimation import multiple_comparison as module
 
 N_POSITIVES, N_SAMPLES = 30, 300
 EQUAL = (BY_NAME["d = 1"],) * 5

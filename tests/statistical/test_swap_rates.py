@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sklearn_rankinf._metrics import AveragePrecision
-from sklearn_rankinf._sampling.swaps import (
+from sklearn_rankinf._metrics.metrics import AveragePrecision
+from sklearn_rankinf._permutation.swaps import (
     SwapSampler,
     doubled_midranks,
     randomization_pvalue,

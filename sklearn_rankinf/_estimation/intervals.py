@@ -1,0 +1,228 @@
+"""Confidence intervals of a metric of a ranking, or of its mean over queries."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+from numpy.typing import ArrayLike
+from sklearn.utils.parallel import Parallel, delayed
+
+from sklearn_rankinf._estimation.estimates import (
+    Estimate,
+    check_both_classes,
+    check_has_influence,
+    choose_method,
+)
+from sklearn_rankinf._estimation.results import (
+    MetricIntervalResult,
+    interval_of,
+    interval_over_queries,
+    joined,
+)
+from sklearn_rankinf._guard import result_function
+from sklearn_rankinf._metrics.metrics import as_metric, check_scalar_k
+from sklearn_rankinf._ranking import (
+    PosLabel,
+    Ranking,
+    Sample,
+    as_seed_sequence,
+    check_confidence_level,
+    check_integer,
+    check_n_jobs,
+)
+from sklearn_rankinf._significance.queries import check_queries_alone, values_of_queries
+from sklearn_rankinf._statistics.additive import Metric
+
+
+@result_function
+def metric_interval(
+    y_true: ArrayLike | Ranking,
+    y_score: ArrayLike | None = None,
+    *,
+    metric: str | Metric = "average_precision",
+    k: float | None = None,
+    pos_label: PosLabel = 1,
+    confidence_level: float = 0.95,
+    method: str = "auto",
+    groups: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
+    n_resamples: int = 9999,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+) -> MetricIntervalResult:
+    r"""Confidence interval of a metric of a ranking, or of its mean over queries.
+
+    The samples are treated as a random sample of a population with fixed numbers of positives and
+    negatives. The scores must come from a model that was not trained on these samples.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
+        Binary labels; labels of more than two classes; a multilabel indicator matrix; or a ranking,
+        in which case `y_score` is omitted.
+    y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
+        Scores, larger for samples more likely to be positive. For several classes one column per
+        class, in sorted order of the labels. Required unless `y_true` is a ranking.
+    metric : str or metric, default="average_precision"
+        A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
+    k : int or float, optional
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
+        samples, or a fraction of them between 0 and 1, rounded up.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives. Ignored if `y_true` is a ranking or has several classes.
+    confidence_level : float, default=0.95
+        Nominal coverage of the interval.
+    method : str, default="auto"
+        Method of the interval. ``"auto"`` selects the first one of each list; see Notes.
+
+        * Average precision: ``"influence"``, ``"calibrated"``, and Boyd's ``"logit"`` and
+          ``"binomial"``; at k ``"influence"``.
+        * ROC AUC: ``"score"``, ``"delong"``.
+        * Recall, precision, enrichment and F-score at k: ``"score"``, ``"clopper_pearson"``,
+          ``"plus"``.
+        * DCG, BEDROC, RIE and custom metrics: ``"binormal"``, ``"influence"``.
+        * Any metric over queries: ``"t"``, ``"bootstrap"``.
+    groups : array-like of shape (n_samples,), optional
+        Query of each sample. The interval is then that of the mean over queries, and the queries
+        are the sampled units.
+    clusters : array-like of shape (n_samples,), optional
+        Cluster of each sample, such as its patient. Only samples of different clusters are
+        independent.
+    n_resamples : int, default=9999
+        Number of resamples for ``method="bootstrap"``.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of random numbers for simulation and the bootstrap.
+    n_jobs : int, optional
+        Number of jobs over the classes. The result does not depend on it.
+
+    Returns
+    -------
+    result : MetricIntervalResult
+        The value, limits, standard error, method and target of the interval.
+
+    Raises
+    ------
+    TypeError
+        If `y_score` is missing, or given with a ranking, if `k` is an array, or if an argument has
+        the wrong type.
+    ValueError
+        If there are no positives or no negatives, if the metric is the reciprocal rank of one
+        ranking, or if an option is not one of those above or cannot be combined with another.
+
+    See Also
+    --------
+    metric_test : Test of a ranking against random labelling.
+    metric_comparison_test : Comparison of two rankings of the same samples.
+
+    Notes
+    -----
+    The variance V of a metric is computed from its influence values. The influence value of a
+    sample is the rate at which the metric changes with the weight of the sample; the values are
+    centred within positives and within negatives. For ROC AUC it is DeLong's variance. In the
+    following, t is the quantile of Student's t distribution with m - 1 degrees of freedom, and m is
+    the number of positives or, with clusters, the number of clusters with positives:
+
+    * Average precision, also at k, on the scale :math:`g(t) = -\log(-\log t)`:
+      :math:`g^{-1}(g(\mathrm{AP}) \pm t \sqrt{V} g'(\mathrm{AP}))`, and from
+      :math:`(\alpha/2)^{1/m}` to 1 if AP is 1. The coverage is too low if a few positives
+      dominate, because few of many score high or a strong ranker ranks a few of them far down.
+    * ROC AUC: the interval contains all areas for which the observed area is within t standard
+      errors. The standard error follows from a variance of binormal form, scaled to V [2]_.
+    * Recall at k: the same interval with the variance of a random threshold [3]_. The intervals of
+      precision, enrichment and F-score are multiples of it.
+    * DCG, BEDROC, RIE: the binormal model is inverted. The limits are the expected values of the
+      metric for the two shifts of normal scores at which the observed value begins to lie in the
+      upper or in the lower tail. The interval depends on this model. Influence intervals of these
+      metrics have too low a coverage near chance. All measured rates are in :ref:`coverage`.
+
+    Boyd's logit interval [1]_ is up to four times as wide as needed. Percentile bootstrap intervals
+    of average precision have too low a coverage and are not available. The
+    reciprocal rank of one ranking depends on a single sample and has no interval; its mean over
+    queries has one. With a single positive or negative, intervals that need V contain all possible
+    values of the metric. Sample weights are not supported, because the variance depends on their
+    meaning (copies or a sampling design).
+
+    References
+    ----------
+    .. [1] Boyd, K., Eng, K. H., & Page, C. D. (2013). Area under the precision-recall curve: point
+       estimates and confidence intervals. ECML PKDD 2013, 451-466.
+    .. [2] Newcombe, R. G. (2006). Confidence intervals for an effect size measure based on the
+       Mann-Whitney statistic. Part 2. Statistics in Medicine, 25(4), 559-573.
+    .. [3] Ash, J. R., & Hughes-Oliver, J. M. (2022). Confidence bands and hypothesis tests for hit
+       enrichment curves. Journal of Cheminformatics, 14, 50.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankinf import metric_interval
+    >>> rng = np.random.default_rng(0)
+    >>> y_true = np.arange(500) < 50
+    >>> y_score = rng.normal(size=500) + 1.5 * y_true
+    >>> result = metric_interval(y_true, y_score)
+    >>> bool(result.low < result.statistic < result.high), result.method
+    (True, 'influence')
+    >>> result.target
+    'average precision in the population, at the prevalence of the sample'
+    >>> metric_interval(y_true, y_score, metric="recall_at_k", k=0.1).method
+    'score'
+    """
+    confidence_level = check_confidence_level(confidence_level)
+    n_resamples = check_integer(n_resamples, "n_resamples", 1)
+    n_jobs = check_n_jobs(n_jobs)
+    chosen = as_metric(metric, k)
+    check_scalar_k(chosen)
+    if groups is not None:
+        check_queries_alone(clusters=clusters)
+        sample = Sample.read(y_true, y_score, pos_label=pos_label, groups=groups)
+        return interval_over_queries(
+            chosen,
+            values_of_queries(chosen, sample)[:, 0],
+            (sample.n_items, sample.n_positives),
+            confidence_level,
+            method,
+            n_resamples,
+            random_state,
+            sample.n_without_positives,
+        )
+    check_has_influence(chosen)
+    method = choose_method(chosen, method, clusters is not None)
+    sample = Sample.read(
+        y_true,
+        y_score,
+        pos_label=pos_label,
+        columns="classes",
+        needs_ties=False,
+        clusters=clusters,
+    )
+    if sample.n_classes > 1:
+        return _intervals_of_classes(sample, chosen, confidence_level, method, random_state, n_jobs)
+    ranking = sample.rankings[0]
+    if getattr(chosen, "k", None) is not None and not ranking.has_all_ties:
+        raise ValueError(
+            f"The interval of {chosen.title} depends on the samples at rank k, but this Ranking "
+            "with has_all_ties=False has negatives of different scores in one block: count all "
+            "scores, as Ranking.from_dask(..., counts='all') does."
+        )
+    check_both_classes(ranking)
+    return interval_of(Estimate.of_sample(chosen, sample), confidence_level, method, random_state)
+
+
+def _intervals_of_classes(
+    sample: Sample,
+    metric: Metric,
+    confidence_level: float,
+    method: str,
+    random_state: Any,
+    n_jobs: int | None,
+) -> MetricIntervalResult:
+    """Return the intervals of all classes as one result."""
+    estimates = []
+    for number, (name, ranking) in enumerate(zip(sample.names, sample.rankings, strict=True)):
+        check_both_classes(ranking, f"the class {name!r}")
+        estimates.append(Estimate.of_sample(metric, sample.single(number)))
+    seeds = as_seed_sequence(random_state)
+    results = Parallel(n_jobs=n_jobs)(
+        delayed(interval_of)(estimate, confidence_level, method, seeds) for estimate in estimates
+    )
+    return joined(results, sample.names)

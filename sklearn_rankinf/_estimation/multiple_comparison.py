@@ -1,0 +1,621 @@
+"""Comparison of several rankings of the same samples, or of several runs over the same queries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit, stdtr, stdtrit
+
+from sklearn_rankinf._estimation.comparison import on_g_scale, warn_of_unknown_errors
+from sklearn_rankinf._estimation.estimates import (
+    Estimate,
+    IntervalMethod,
+    check_has_influence,
+    covariance_of_values,
+    recommended_interval,
+)
+from sklearn_rankinf._estimation.limits import (
+    difference_error,
+    ellipse_limits,
+    g_inverse,
+    g_scale,
+    g_slope,
+    mover_limits,
+    roc_auc_null_variance,
+)
+from sklearn_rankinf._estimation.simultaneous import (
+    all_pairs,
+    best_pvalues,
+    difference_contrasts,
+    single_step,
+)
+from sklearn_rankinf._guard import result_function
+from sklearn_rankinf._metrics.metrics import (
+    RocAuc,
+    as_metric,
+    check_scalar_k,
+    in_sentence,
+    warn_of_one_class,
+)
+from sklearn_rankinf._ranking import (
+    PosLabel,
+    Sample,
+    as_seed_sequence,
+    check_confidence_level,
+    check_option,
+)
+from sklearn_rankinf._results import Result, as_frame, format_value
+from sklearn_rankinf._significance.queries import (
+    check_queries_alone,
+    check_several_queries,
+    holm,
+    values_of_queries,
+)
+from sklearn_rankinf._statistics.additive import Metric
+from sklearn_rankinf._statistics.increments import Floats, Integers
+
+_CORRECTIONS = ("maxt", "holm", "none")
+_COLUMNS = (
+    "difference",
+    "standard_error",
+    "low",
+    "high",
+    "pvalue",
+    "pvalue_unadjusted",
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MetricMultipleComparisonTestResult(Result):
+    """Result of :func:`metric_multiple_comparison_test`.
+
+    Attributes
+    ----------
+    metric : metric
+        The metric, with a number of samples as its cut-off if it has one.
+    names : list
+        Names of the rankers.
+    statistic : ndarray of shape (n_rankers,)
+        Value of the metric for each ranker, or its mean over queries.
+    statistic_standard_error : ndarray of shape (n_rankers,)
+        Influence standard error of each value, or standard error of the mean over queries.
+    pairs : ndarray of shape (n_pairs, 2)
+        Indices of the rankers that are compared.
+    difference : ndarray of shape (n_pairs,)
+        Value of the first ranker of a pair minus that of the second.
+    standard_error : ndarray of shape (n_pairs,)
+        Standard error of the difference; nan if a class, or a class of a stratum, has a single
+        sample or cluster.
+    low, high : ndarray of shape (n_pairs,)
+        Confidence limits of the differences: simultaneous, or of each pair by itself if the
+        correction is ``"none"``. They exclude 0 if and only if the p-value is at most
+        ``1 - confidence_level``, except for p-values by Holm's method.
+    pvalue : ndarray of shape (n_pairs,)
+        Two-sided p-values, adjusted for the number of pairs.
+    pvalue_unadjusted : ndarray of shape (n_pairs,)
+        Unadjusted p-values of the pairs.
+    best_pvalue : ndarray of shape (n_rankers,)
+        For each ranker the p-value of the hypothesis that no other ranker is better.
+    may_be_best : ndarray of bool of shape (n_rankers,)
+        Rankers that may be best at the confidence level, always including the ranker with the
+        largest value.
+    confidence_level : float
+        Coverage of the limits, and of the set of rankers that may be best.
+    correction : {"maxt", "holm", "none"}
+        Adjustment of the p-values.
+    reference : object or None
+        Name of the ranker that all others are compared with; None for all pairs.
+    n_samples, n_positives : int
+        Number of samples and of positives.
+    n_queries : int or None
+        Number of queries; None for rankings of the same samples.
+
+    See Also
+    --------
+    metric_multiple_comparison_test : The test that returns this result.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankinf import metric_multiple_comparison_test
+    >>> rng = np.random.default_rng(0)
+    >>> y_true = np.arange(400) < 40
+    >>> scores = {f"+{d}": rng.normal(size=400) + d * y_true for d in (0.5, 1.5, 3.0)}
+    >>> result = metric_multiple_comparison_test(y_true, scores)
+    >>> result.best()
+    ['+3.0']
+    """
+
+    metric: Metric
+    names: list[Any]
+    statistic: Floats
+    statistic_standard_error: Floats = field(repr=False)
+    pairs: Integers = field(repr=False)
+    difference: Floats = field(repr=False)
+    standard_error: Floats = field(repr=False)
+    low: Floats = field(repr=False)
+    high: Floats = field(repr=False)
+    pvalue: Floats = field(repr=False)
+    pvalue_unadjusted: Floats = field(repr=False)
+    best_pvalue: Floats = field(repr=False)
+    may_be_best: NDArray[np.bool_]
+    confidence_level: float = field(repr=False)
+    correction: str
+    reference: Any
+    n_samples: int = field(repr=False)
+    n_positives: int = field(repr=False)
+    n_queries: int | None = None
+
+    def best(self) -> list[Any]:
+        """Names of the rankers that may be best.
+
+        Returns
+        -------
+        list
+            The names, in the order of the rankers.
+        """
+        return [name for name, kept in zip(self.names, self.may_be_best, strict=True) if kept]
+
+    def _columns(self) -> dict[str, list[Any]]:
+        """The pairs as columns."""
+        first, second = ([self.names[i] for i in column] for column in self.pairs.T)
+        return {"a": first, "b": second} | {name: getattr(self, name).tolist() for name in _COLUMNS}
+
+    def rankers_to_frame(self) -> Any:
+        """Return the rankers as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per ranker: its value, its standard error, and whether it may be best.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        columns = {
+            "ranker": self.names,
+            "statistic": self.statistic,
+            "standard_error": self.statistic_standard_error,
+            "best_pvalue": self.best_pvalue,
+            "may_be_best": self.may_be_best,
+        }
+        return as_frame(columns)
+
+    def _sentences(self) -> Iterable[str]:
+        what = in_sentence(self.metric.title)
+        if self.n_queries is not None:
+            what = f"mean {what} over {self.n_queries} queries"
+        best = int(np.argmax(self.statistic))
+        level = 1.0 - self.confidence_level
+        n_different = int(np.sum(self.pvalue <= level))
+        kept = ", ".join(map(str, self.best()))
+        how = {
+            "maxt": "single-step maxT; the simultaneous limits of these pairs exclude 0",
+            "holm": "Holm's method; the simultaneous limits, by maxT, may include 0",
+            "none": "unadjusted; the limits of these pairs, by themselves, exclude 0",
+        }[self.correction]
+        return [
+            f"Of {len(self.names)} rankers {self.names[best]} had the largest {what}, "
+            f"{format_value(self.statistic[best])}. At {100 * self.confidence_level:g} % "
+            f"confidence the best is among: {kept} (Hsu's multiple comparisons with the best). "
+            f"{n_different} of {len(self.pairs)} pairs differed at {level:.3g} ({how})."
+        ]
+
+
+@result_function
+def metric_multiple_comparison_test(
+    y_true: Any,
+    y_scores: Any,
+    *,
+    metric: str | Metric = "average_precision",
+    k: float | None = None,
+    pos_label: PosLabel = 1,
+    reference: Any = None,
+    correction: str = "maxt",
+    confidence_level: float = 0.95,
+    groups: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
+    strata: Iterable[Hashable] | None = None,
+    random_state: Any = 0,
+) -> MetricMultipleComparisonTestResult:
+    r"""Compare several rankings of the same samples: which pairs differ, and which may be best.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Binary labels.
+    y_scores : dict, DataFrame or array-like of shape (n_samples, n_rankers)
+        Scores of the rankers, by name or in columns.
+    metric : str or metric, default="average_precision"
+        A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
+    k : int or float, optional
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
+        samples, or a fraction of them between 0 and 1, rounded up.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives.
+    reference : object, optional
+        Name of the ranker that all others are compared with, such as a baseline, or ``"best"`` for
+        the one with the largest value. By default all pairs are compared.
+    correction : {"maxt", "holm", "none"}, default="maxt"
+        Adjustment for the number of pairs. ``"maxt"``: single-step maxT, whose p-values agree with
+        the simultaneous limits. ``"none"``: neither p-values nor limits are adjusted, and they
+        agree. ``"holm"``: Holm's step-down p-values, which reject at least as much as Bonferroni's
+        but have no limits of their own: those of ``"maxt"`` are returned, and may disagree.
+    confidence_level : float, default=0.95
+        Coverage of the limits, simultaneous unless the correction is ``"none"``, and coverage of
+        the set of rankers that may be best.
+    groups : array-like of shape (n_samples,), optional
+        Query of each sample: runs are compared by the mean of the metric over queries.
+    clusters : array-like of shape (n_samples,), optional
+        Cluster of each sample. Only samples of different clusters are independent.
+    strata : array-like of shape (n_samples,), optional
+        Stratum of each sample, for samples with fixed numbers of positives and negatives per
+        stratum.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random directions for the integration of the joint distribution.
+
+    Returns
+    -------
+    result : MetricMultipleComparisonTestResult
+        Values, differences with simultaneous limits and p-values, and the rankers that may be best.
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type.
+    ValueError
+        If there are fewer than two rankers, if labels or scores are invalid, if `reference` is not
+        the name of a ranker, if the metric is the reciprocal rank without `groups`, or if an option
+        is not one of those above.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If there are no positives or no negatives, or if a class has a single sample or cluster.
+        All p-values are then 1.
+
+    See Also
+    --------
+    metric_comparison_test : Comparison of two rankers, with permutation tests.
+    best_candidate_test : Whether the best of several rankers is better than chance.
+
+    Notes
+    -----
+    The joint covariance matrix of the values is estimated from their influence values. Average
+    precision is compared on the scale :math:`g(t) = -\log(-\log t)`, and ROC AUC on the logit
+    scale, unless one of the values is 0 or 1. DeLong's variance of ROC AUC is too small near 1:
+    if Newcombe's for the same value is larger, the mean of both is used. The errors of all
+    differences are assumed to have a multivariate t distribution with m - 1 degrees of freedom,
+    where m is the number of positives, or of queries.
+
+    *P-values and limits* belong to one procedure, single-step maxT [1]_. Each statistic is compared
+    with the largest of all pairs, and the limits of a pair contain all differences that are not
+    rejected. With the quantile c of the largest statistic (sup-t) they are the difference plus or
+    minus c standard errors; for average precision and ROC AUC they are the least and the largest
+    difference of two values in the confidence ellipse of radius c on the scale of the test, which
+    meets the diagonal if and only if the test does not reject. Hence 0 is excluded if and only if
+    the p-value is at most ``1 - confidence_level``. A difference whose standard error is 0 or
+    unknown has the p-value 1, and limits that include 0 from the intervals of both values.
+
+    *The set of rankers that may be best* is of another procedure, Hsu's one-sided comparisons of
+    each ranker with all others [2]_. It asks less, and excludes more: a ranker can be outside the
+    set although the limits of its difference from the best include 0. It is then not the best, at
+    the confidence level, but not significantly different from any one ranker.
+
+    :ref:`coverage` describes simulations of both procedures.
+
+    With ``reference="best"`` p-values and limits are adjusted for all pairs, because the reference
+    is selected by the data.
+
+    References
+    ----------
+    .. [1] Hothorn, T., Bretz, F., & Westfall, P. (2008). Simultaneous inference in general
+       parametric models. Biometrical Journal, 50(3), 346-363.
+    .. [2] Hsu, J. C. (1981). Simultaneous confidence intervals for all distances from the "best".
+       Annals of Statistics, 9(5), 1026-1034.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankinf import metric_multiple_comparison_test
+    >>> rng = np.random.default_rng(0)
+    >>> y_true = np.arange(400) < 40
+    >>> scores = {f"+{d}": rng.normal(size=400) + d * y_true for d in (0.5, 1.5, 1.6)}
+    >>> result = metric_multiple_comparison_test(y_true, scores, reference="+0.5")
+    >>> result.best()
+    ['+1.5', '+1.6']
+    >>> (result.pvalue < 0.05).tolist()
+    [True, True]
+    """
+    confidence_level = check_confidence_level(confidence_level)
+    correction = check_option(correction, "correction", _CORRECTIONS)
+    chosen = as_metric(metric, k)
+    check_scalar_k(chosen)
+    if groups is not None:
+        check_queries_alone(clusters=clusters, strata=strata)
+    sample = Sample.read(
+        y_true,
+        y_scores,
+        pos_label=pos_label,
+        columns="rankers",
+        groups=groups,
+        strata=strata,
+        clusters=clusters,
+    )
+    names = sample.names
+    if len(names) < 2:
+        raise ValueError(f"y_scores has one ranker, {names[0]!r}: a comparison needs at least 2.")
+    own = _pairs_of(names, reference)
+    if groups is not None:
+        family = _Family.of_queries(chosen, values_of_queries(chosen, sample))
+        n_queries: int | None = len(sample.design.names["groups"])
+    else:
+        family = _Family.of_sample(chosen.at(sample.n_items), sample)
+        n_queries = None
+    rng = np.random.default_rng(as_seed_sequence(random_state))
+    if own is None:
+        best = int(np.argmax(family.values))
+        shown = np.array([[i, best] for i in range(len(names)) if i != best])
+        tested = all_pairs(len(names))
+        reference = names[best]
+    else:
+        shown = tested = own
+    comparisons = family.compare(tested, correction, confidence_level, rng)
+    if own is None:
+        comparisons = comparisons.picked(tested, shown)
+    best_pvalue = best_pvalues(family.scaled, family.covariance, family.df, rng)
+    # The ranker with the largest value is kept, even if its p-value is low for the level.
+    may_be_best = (best_pvalue >= 1.0 - confidence_level) | (family.values == family.values.max())
+    return MetricMultipleComparisonTestResult(
+        metric=family.metric,
+        names=names,
+        statistic=family.values,
+        statistic_standard_error=np.sqrt(np.diag(family.plain_covariance)),
+        pairs=shown,
+        difference=comparisons.difference,
+        standard_error=comparisons.standard_error,
+        low=comparisons.low,
+        high=comparisons.high,
+        pvalue=comparisons.pvalue,
+        pvalue_unadjusted=comparisons.pvalue_unadjusted,
+        best_pvalue=best_pvalue,
+        may_be_best=may_be_best,
+        confidence_level=confidence_level,
+        correction=correction,
+        reference=reference,
+        n_samples=sample.n_items,
+        n_positives=sample.n_positives,
+        n_queries=n_queries,
+    )
+
+
+def _pairs_of(names: list[Any], reference: Any) -> Integers | None:
+    """Return the pairs to compare, or None for pairs with the best ranker, known only later."""
+    if reference is None:
+        return all_pairs(len(names))
+    if reference in names:
+        index = names.index(reference)
+        return np.array([[i, index] for i in range(len(names)) if i != index])
+    if isinstance(reference, str) and reference == "best":
+        return None
+    raise ValueError(
+        f"reference={reference!r} is not the name of a ranker: pass 'best' or one of "
+        f"{', '.join(map(repr, names))}."
+    )
+
+
+def _roc_auc_factors(estimates: list[Estimate]) -> Floats:
+    """Factors of DeLong's standard errors, at least 1, which are too small near 1.
+
+    They are those of the score interval: the variance is the mean of DeLong's and of Newcombe's for
+    the value, unless DeLong's is larger. With clusters the sample size is the effective one.
+    """
+    factors = np.ones(len(estimates))
+    for i, one in enumerate(estimates):
+        share = 1.0 / one.design_effect if one.design_effect > 0.0 else 1.0
+        n, m = one.size
+        null = roc_auc_null_variance(one.value, m * share, (n - m) * share)
+        if one.variance > 1e-13 * null:
+            factors[i] = math.sqrt(max((1.0 + float(null) / one.variance) / 2.0, 1.0))
+    return factors
+
+
+@dataclass(frozen=True, eq=False)
+class _Comparisons:
+    """Results of the pairs."""
+
+    difference: Floats
+    standard_error: Floats
+    low: Floats
+    high: Floats
+    pvalue: Floats
+    pvalue_unadjusted: Floats
+
+    def picked(self, tested: Integers, shown: Integers) -> _Comparisons:
+        """Select some of the pairs, in either direction."""
+        index = {tuple(pair): i for i, pair in enumerate(tested.tolist())}
+        where = [index.get((i, j), index.get((j, i), -1)) for i, j in shown.tolist()]
+        sign = np.where([(i, j) in index for i, j in shown.tolist()], 1.0, -1.0)
+        low, high = self.low[where], self.high[where]
+        return _Comparisons(
+            sign * self.difference[where],
+            self.standard_error[where],
+            np.where(sign > 0.0, low, -high),
+            np.where(sign > 0.0, high, -low),
+            self.pvalue[where],
+            self.pvalue_unadjusted[where],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Family:
+    """Estimates of several rankers, with their joint covariance.
+
+    Attributes
+    ----------
+    values, plain_covariance : ndarray
+        Values of the metric and their covariance matrix.
+    scaled, covariance : ndarray
+        The same on the scale of the tests.
+    df : int
+        Degrees of freedom.
+    back : callable or None
+        From the scale of the tests to the share of the largest value; None if they use the values.
+    estimates : list of Estimate or None
+        Estimates for the interval of each ranker; None over queries.
+    way : IntervalMethod or None
+        Method of these intervals.
+    """
+
+    metric: Metric
+    values: Floats
+    plain_covariance: Floats
+    scaled: Floats
+    covariance: Floats
+    df: int
+    back: Callable[[Floats], Floats] | None = None
+    estimates: list[Estimate] | None = None
+    way: IntervalMethod | None = None
+
+    @classmethod
+    def of_sample(cls, metric: Metric, sample: Sample) -> _Family:
+        """Rankings of the same items."""
+        statistic = check_has_influence(metric)
+        rankers = range(len(sample.scores))
+        estimates = [Estimate.of_sample(statistic, sample, ranker) for ranker in rankers]
+        values = np.array([estimate.value for estimate in estimates])
+        if not sample.has_both:
+            warn_of_one_class(
+                sample.positive, "a comparison is not possible, and all p-values are 1"
+            )
+            nothing = np.zeros((values.size, values.size))
+            return cls(metric, values, nothing * math.nan, values, nothing, 0)
+        covariance = covariance_of_values(statistic, sample)
+        if np.isnan(covariance).any():
+            warn_of_unknown_errors("Comparisons need standard errors", "all p-values are 1")
+        share = values / estimates[0].maximum
+        scaled, slope, back = values, np.ones(values.size), None
+        inside = bool(np.all((share > 0.0) & (share < 1.0 - 1e-12)))
+        if inside and on_g_scale(metric):
+            scaled, slope = g_scale(share), g_slope(share) / estimates[0].maximum
+            back = g_inverse
+        elif isinstance(metric, RocAuc):
+            slope = _roc_auc_factors(estimates)
+            if inside:
+                scaled, slope, back = logit(values), slope / (values * (1.0 - values)), expit
+        df = max(sample.n_independent[0] - 1, 0)
+        known = np.nan_to_num(covariance) * np.outer(slope, slope)
+        way = recommended_interval(metric, sample.design)
+        return cls(metric, values, covariance, scaled, known, df, back, estimates, way)
+
+    @classmethod
+    def of_queries(cls, metric: Metric, values: Floats) -> _Family:
+        """Runs over the same queries, of shape (n_queries, n_runs)."""
+        n_queries = len(values)
+        check_several_queries(n_queries)
+        means, covariance = values.mean(axis=0), np.cov(values, rowvar=False) / n_queries
+        return cls(metric, means, covariance, means, covariance, n_queries - 1)
+
+    def compare(
+        self, pairs: Integers, correction: str, confidence_level: float, rng: np.random.Generator
+    ) -> _Comparisons:
+        """Differences of pairs, their limits and p-values."""
+        first, second = pairs.T
+        error, rows = difference_contrasts(self.covariance, pairs)
+        scaled = self.scaled[first] - self.scaled[second]
+        none = np.full(scaled.shape, math.nan)
+        statistic = np.divide(scaled, error, out=none, where=error > 0.0)
+        alone = np.ones(scaled.size)
+        known = (error > 0.0) & (self.df > 0)
+        alone[known] = 2.0 * stdtr(self.df, -np.abs(statistic[known]))
+        alpha = 1.0 - confidence_level
+        if correction == "none":
+            adjusted, critical = alone, float(-stdtrit(self.df, alpha / 2.0))
+        else:
+            adjusted, critical = single_step(statistic, rows, self.df, confidence_level, rng)
+            alpha /= len(pairs)  # Bonferroni's level, for pairs without a test
+        if correction == "holm":
+            adjusted = holm(alone)
+        low, high = self._limits(pairs, known, critical, 1.0 - alpha)
+        difference = self.values[first] - self.values[second]
+        return _Comparisons(difference, self._errors(pairs), low, high, adjusted, alone)
+
+    def _errors(self, pairs: Integers) -> Floats:
+        """Standard errors of the differences, nan if they are unknown."""
+        first, second = pairs.T
+        variance = np.diag(self.plain_covariance)
+        shared = self.plain_covariance[first, second]
+        return difference_error(variance[first], variance[second], shared)
+
+    def _limits(
+        self, pairs: Integers, known: NDArray[np.bool_], critical: float, level: float
+    ) -> tuple[Floats, Floats]:
+        """All differences whose test statistic is below the critical value.
+
+        Without a standard error there is no test, and the limits are those of `_without_test`. So
+        they are for equal values at an end of the metric, whose p-value is 1.
+        """
+        known = known & ~self._both_at_an_end(pairs)
+        low, high = np.empty((2, len(pairs)))
+        if not known.all():
+            low, high = self._without_test(pairs, level)
+        first, second = pairs[known].T
+        variance, shared = np.diag(self.covariance), self.covariance[first, second]
+        errors = variance[first], variance[second], shared
+        one = None if self.estimates is None else self.estimates[0]
+        if self.back is not None and one is not None:
+            found = ellipse_limits(
+                self.back, self.scaled[first], self.scaled[second], *errors, critical
+            )
+            low[known], high[known] = one.maximum * np.array(found)
+            return low, high
+        difference = self.values[first] - self.values[second]
+        half = critical * difference_error(*errors)
+        reach = math.inf if one is None else one.maximum - min(one.minimum, 0.0)
+        low[known] = np.maximum(difference - half, -reach)
+        high[known] = np.minimum(difference + half, reach)
+        return low, high
+
+    def _both_at_an_end(self, pairs: Integers) -> NDArray[np.bool_]:
+        """Pairs of equal values that are 0 or the maximum, where errors are underestimated."""
+        first, second = self.values[pairs.T]
+        if self.estimates is None:
+            return np.zeros(len(pairs), dtype=bool)
+        share = first / self.estimates[0].maximum
+        return np.asarray((first == second) & ((share <= 0.0) | (share > 1.0 - 1e-12)))
+
+    def _without_test(self, pairs: Integers, level: float) -> tuple[Floats, Floats]:
+        """Limits that include 0, from the interval of each ranker (MOVER)."""
+        first, second = pairs.T
+        values = self.values
+        if self.way is None or self.estimates is None:
+            # Differences of queries are all equal; those of samples of one class are undefined.
+            low = high = values[first] - values[second] + 0.0 * self._errors(pairs)
+        else:
+            found = [self.way.limits(one, level, as_seed_sequence(0)) for one in self.estimates]
+            # The interval of an expectation may exclude the value, but MOVER limits include it.
+            below, above = np.array(found).T
+            below, above = np.minimum(below, values), np.maximum(above, values)
+            variance = np.diag(self.plain_covariance)
+            scale = np.sqrt(variance[first] * variance[second])
+            unknown = np.full(scale.shape, math.nan)
+            correlation = np.divide(
+                self.plain_covariance[first, second], scale, out=unknown, where=scale > 0.0
+            )
+            low, high = mover_limits(
+                values[first],
+                below[first],
+                above[first],
+                values[second],
+                below[second],
+                above[second],
+                correlation,
+            )
+        return np.minimum(low, 0.0), np.maximum(high, 0.0)

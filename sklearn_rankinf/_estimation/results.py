@@ -1,0 +1,277 @@
+"""Results of confidence intervals, and intervals of estimates and of means over queries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from sklearn_rankinf._estimation.estimates import (
+    Estimate,
+    check_both_classes,
+    check_has_influence,
+    choose_method,
+    interval_methods,
+)
+from sklearn_rankinf._estimation.limits import mean_limits, t_quantile
+from sklearn_rankinf._metrics.metrics import in_sentence
+from sklearn_rankinf._ranking import Ranking, as_seed_sequence, check_option
+from sklearn_rankinf._results import Result, format_value, state_interval
+from sklearn_rankinf._statistics.additive import Metric
+from sklearn_rankinf._statistics.increments import Floats, Integers
+
+_COLUMNS = ("statistic", "low", "high", "standard_error")
+_WAYS = {
+    "influence": "from influence values",
+    "calibrated": "calibrated t",
+    "logit": "Boyd's logit interval",
+    "binomial": "Boyd's binomial interval",
+    "score": "score interval",
+    "delong": "DeLong's interval",
+    "clopper_pearson": "Clopper and Pearson's interval",
+    "plus": "Ash and Hughes-Oliver's interval",
+    "binormal": "from the binormal model",
+    "t": "Student's t",
+    "bootstrap": "bootstrap over queries",
+}
+_QUERY_METHODS = ("auto", "t", "bootstrap")
+# Values that differ by less than this fraction of the largest one count as equal.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MetricIntervalResult(Result):
+    """Result of :func:`metric_interval`.
+
+    With several classes the numbers are arrays of shape (n_classes,).
+
+    Attributes
+    ----------
+    metric : metric
+        The metric, with a number of samples as its cut-off if it has one.
+    statistic : float or ndarray
+        Value of the metric, or its mean over queries.
+    low, high : float or ndarray
+        Limits of the interval.
+    standard_error : float or ndarray
+        Influence standard error of the metric, or standard error of the mean over queries; nan if
+        there is only one positive or negative sample, or only one cluster with positives or
+        negatives.
+    confidence_level : float
+        Nominal coverage of the interval.
+    method : str
+        The method that was used.
+    target : str
+        The quantity that the interval estimates.
+    n_samples, n_positives : int or ndarray
+        Number of samples and of positives.
+    n_queries : int or None
+        Number of queries; None for one ranking.
+    classes : list or None
+        Names of the classes; None for binary labels.
+
+    See Also
+    --------
+    metric_interval : The function that returns this result.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import Ranking, metric_interval
+    >>> ranking = Ranking.from_counts([1] * 8, [1, 1, 0, 1, 0, 0, 0, 0])
+    >>> print(metric_interval(ranking, metric="roc_auc").summary())
+    ROC AUC was 0.933 (95 % confidence interval 0.209 to 0.998; score interval).
+    """
+
+    metric: Metric
+    statistic: Any
+    low: Any
+    high: Any
+    standard_error: Any = field(repr=False)
+    confidence_level: float
+    method: str
+    target: str = field(repr=False)
+    n_samples: int = field(repr=False)
+    n_positives: Any = field(repr=False)
+    n_queries: int | None = None
+    classes: list[Any] | None = field(default=None, repr=False)
+    _n_without_positives: int = 0
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        if self.classes is None:
+            return super()._columns()
+        values = {name: of for name, of in self._values().items() if name != "classes"}
+        n = len(self.classes)
+        columns = {name: of if isinstance(of, list) else [of] * n for name, of in values.items()}
+        return {"class": self.classes, **columns}
+
+    def _sentences(self) -> Iterable[str]:
+        columns = self._columns()
+        parts = [
+            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
+        ]
+        return [self._sentence(part) for part in parts]
+
+    def _sentence(self, part: dict[str, Any]) -> str:
+        title = self.metric.title
+        if self.n_queries is not None:
+            title = f"Mean {in_sentence(title)} over {self.n_queries} queries"
+            title += in_parentheses(self._n_without_positives)
+        if "class" in part:
+            title = f"{title} of {part['class']!r}"
+        return (
+            f"{title} was {format_value(part['statistic'])} ("
+            f"{state_interval(part['low'], part['high'], self.confidence_level)}; "
+            f"{_WAYS[self.method]})."
+        )
+
+
+def in_parentheses(n_without_positives: int) -> str:
+    """Return the number of queries without positives for a sentence, or nothing if there are none.
+
+    Parameters
+    ----------
+    n_without_positives : int
+        Number of queries without positives.
+
+    Returns
+    -------
+    str
+        The number in parentheses, after a space.
+    """
+    if not n_without_positives:
+        return ""
+    verb = "counts" if n_without_positives == 1 else "count"
+    return f" ({n_without_positives} without positives {verb} as 0)"
+
+
+def interval_of(
+    estimate: Estimate, confidence_level: float, method: str, random_state: Any = 0
+) -> MetricIntervalResult:
+    """Interval of one estimate by a method of its metric."""
+    way = interval_methods(estimate.metric)[method]
+    low, high = way.limits(estimate, confidence_level, as_seed_sequence(random_state))
+    return MetricIntervalResult(
+        metric=estimate.metric,
+        statistic=estimate.value,
+        low=low,
+        high=high,
+        standard_error=estimate.standard_error,
+        confidence_level=confidence_level,
+        method=method,
+        target=way.target.format(title=in_sentence(estimate.metric.title)),
+        n_samples=estimate.size[0],
+        n_positives=estimate.size[1],
+    )
+
+
+def interval_of_ranking(
+    metric: Metric, ranking: Ranking, confidence_level: float, method: str, random_state: Any
+) -> MetricIntervalResult:
+    """Interval of a metric of independently sampled items."""
+    check_has_influence(metric)
+    method = choose_method(metric, method, False)
+    check_both_classes(ranking)
+    return interval_of(Estimate.of_ranking(metric, ranking), confidence_level, method, random_state)
+
+
+def joined(results: list[MetricIntervalResult], names: list[Any]) -> MetricIntervalResult:
+    """Return the intervals of several classes as one result."""
+    columns: dict[str, Any] = {
+        name: np.array([getattr(result, name) for result in results])
+        for name in (*_COLUMNS, "n_positives")
+    }
+    first = results[0]
+    return MetricIntervalResult(
+        metric=first.metric,
+        **columns,
+        confidence_level=first.confidence_level,
+        method=first.method,
+        target=first.target,
+        n_samples=first.n_samples,
+        classes=names,
+    )
+
+
+def standard_error_of_mean(values: Floats, clusters: Integers | None = None) -> float:
+    """Standard error of the mean of independent values, or of values in numbered clusters.
+
+    It is nan for a single value or cluster, and 0 if values differ only by rounding.
+    """
+    errors = values - values.mean()
+    if clusters is not None:
+        errors = np.bincount(clusters, errors)
+    if errors.size < 2:
+        return math.nan
+    if np.ptp(values) <= _ROUNDING * np.abs(values).max():
+        return 0.0
+    return math.sqrt(errors @ errors * errors.size / (errors.size - 1)) / values.size
+
+
+def clustered_mean_limits(
+    values: Floats, clusters: Integers, confidence_level: float
+) -> tuple[float, float]:
+    """Student's t limits of the mean of values in clusters numbered from 0."""
+    n_clusters = int(clusters.max()) + 1
+    if n_clusters < 2:
+        return -math.inf, math.inf
+    quantile = float(t_quantile(n_clusters - 1, confidence_level))
+    half = quantile * standard_error_of_mean(values, clusters)
+    return float(values.mean()) - half, float(values.mean()) + half
+
+
+def mean_interval(
+    values: Floats, confidence_level: float, method: str, n_resamples: int, random_state: Any
+) -> tuple[float, float]:
+    """Interval of the mean over queries, by Student's t or by resampling queries."""
+    if values.size < 2:
+        raise ValueError(
+            "An interval over queries needs at least 2 queries; got 1: leave out groups for the "
+            "interval of one ranking."
+        )
+    if method == "t" or np.ptp(values) == 0.0:
+        low, high = mean_limits(values, confidence_level)
+        return float(low), float(high)
+    found = stats.bootstrap(
+        (values,),
+        np.mean,
+        n_resamples=n_resamples,
+        batch=max(1, 1_000_000 // values.size),
+        confidence_level=confidence_level,
+        method="BCa",
+        random_state=np.random.default_rng(as_seed_sequence(random_state)),
+    ).confidence_interval
+    return float(found.low), float(found.high)
+
+
+def interval_over_queries(
+    metric: Metric,
+    values: Floats,
+    size: tuple[int, int],
+    confidence_level: float,
+    method: str,
+    n_resamples: int,
+    random_state: Any,
+    n_without_positives: int,
+) -> MetricIntervalResult:
+    """Interval of the mean of a metric over queries, from its values."""
+    method = check_option(method, "method", _QUERY_METHODS, " over queries")
+    method = "t" if method == "auto" else method
+    low, high = mean_interval(values, confidence_level, method, n_resamples, random_state)
+    return MetricIntervalResult(
+        metric=metric,
+        statistic=float(values.mean()),
+        low=low,
+        high=high,
+        standard_error=standard_error_of_mean(values),
+        confidence_level=confidence_level,
+        method=method,
+        target=f"mean {in_sentence(metric.title)} over the population of queries",
+        n_samples=size[0],
+        n_positives=size[1],
+        n_queries=values.size,
+        _n_without_positives=n_without_positives,
+    )

@@ -1,1 +1,0 @@
-"""Mathematics of intervals, comparisons, simultaneous bounds and planning (numpy and scipy)."""

@@ -1,0 +1,5 @@
+"""Metrics, each a small class, their names, and the influence of items on them.
+
+metrics         the metrics and their names
+influence       influence values of the items of a ranking
+"""

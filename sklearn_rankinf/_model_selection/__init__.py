@@ -1,0 +1,9 @@
+"""Significance inside scikit-learn's model selection.
+
+scorers         significance scorers
+folds           permutation of labels over folds, and checks of folds
+fold_means      means over folds
+significance    significance over folds, and of whole searches
+comparison      comparison of two estimators by cross-validation
+best_candidate  the best of several candidates
+"""

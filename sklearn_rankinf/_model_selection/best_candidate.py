@@ -1,0 +1,476 @@
+"""Test of the best of several candidate rankings, corrected for the selection."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_rankinf._guard import result_function
+from sklearn_rankinf._metrics.metrics import (
+    as_metric,
+    check_scalar_k,
+    in_sentence,
+    value_of,
+    warn_of_one_class,
+)
+from sklearn_rankinf._model_selection.folds import check_permutations, warn_of_few_labellings
+from sklearn_rankinf._null.distribution import (
+    NullDistribution,
+    is_upper_bound,
+    pvalue_log_and_error,
+)
+from sklearn_rankinf._null.metrics import frozen_null_distribution
+from sklearn_rankinf._permutation.draws import Draws
+from sklearn_rankinf._permutation.exchange import AnyExchange
+from sklearn_rankinf._permutation.joint import JointSampler
+from sklearn_rankinf._permutation.restrictions import exchange_of
+from sklearn_rankinf._ranking import (
+    PosLabel,
+    Sample,
+    as_seed_sequence,
+    check_integer,
+    check_n_jobs,
+    check_verbose,
+)
+from sklearn_rankinf._results import ConfidenceInterval, Result, format_value, state_drawn_pvalue
+from sklearn_rankinf._significance.metric_test import significance_of
+from sklearn_rankinf._significance.results import permutation_interval
+from sklearn_rankinf._statistics.additive import Metric
+from sklearn_rankinf._statistics.increments import Floats, Integers
+
+# Relative difference up to which two values of the statistic count as equal.
+_SAME = 1e-12
+_COLUMNS = (
+    "statistic",
+    "zscore",
+    "pvalue",
+    "pvalue_standard_error",
+    "pvalue_unadjusted",
+    "pvalue_unadjusted_is_bound",
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BestCandidateTestResult(Result):
+    """Result of :func:`best_candidate_test`.
+
+    Attributes
+    ----------
+    metric : metric
+        The metric, with a number of samples as its cut-off if it has one.
+    statistic : ndarray of shape (n_candidates,)
+        Value of the metric for each candidate.
+    zscore : ndarray of shape (n_candidates,)
+        (statistic - E) / sd, with the exact mean E and standard deviation sd of the candidate's
+        null distribution; 0 for a candidate whose statistic cannot vary. With strata, clusters or
+        an order, E and sd are those of `n_permutations` random labellings.
+    pvalue : ndarray of shape (n_candidates,)
+        P-values adjusted for the choice among all candidates. The p-value of the best candidate
+        accounts for its selection.
+    pvalue_unadjusted : ndarray of shape (n_candidates,)
+        P-value of each candidate without adjustment: exact, or by permutation with strata, clusters
+        or an order.
+    pvalue_unadjusted_is_bound : ndarray of bool of shape (n_candidates,)
+        Whether `pvalue_unadjusted` is an upper bound; see :class:`MetricTestResult`.
+    best_index : int
+        The candidate with the largest z-score or, without standardisation, the largest statistic;
+        the first one if several are equal.
+    best_name : object
+        Name of the best candidate.
+    names : list
+        Names of the candidates: keys, columns of a frame, or numbers from 0.
+    n_permutations : int
+        Number of random labellings.
+    n_samples, n_positives : int
+        Number of samples and of positives among them.
+    pvalue_standard_error : ndarray of shape (n_candidates,)
+        Monte Carlo standard error of `pvalue`.
+
+    See Also
+    --------
+    best_candidate_test : The test that returns this result.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import best_candidate_test
+    >>> y_true = [1, 1, 0, 1, 0, 0, 0, 0]
+    >>> scores = {"a": [8, 7, 6, 5, 4, 3, 2, 1], "b": [1, 8, 2, 7, 3, 6, 4, 5]}
+    >>> result = best_candidate_test(y_true, scores)
+    >>> result.best_name, result.pvalue_unadjusted.round(4)
+    ('a', array([0.0357, 0.125 ]))
+    """
+
+    metric: Metric
+    statistic: Floats
+    zscore: Floats = field(repr=False)
+    pvalue: Floats
+    pvalue_unadjusted: Floats = field(repr=False)
+    pvalue_unadjusted_is_bound: NDArray[np.bool_] = field(repr=False)
+    best_index: int = field(repr=False)
+    names: list[Any]
+    n_permutations: int
+    n_samples: int
+    n_positives: int
+    pvalue_standard_error: Floats = field(repr=False)
+
+    @property
+    def best_name(self) -> Any:
+        """Name of the best candidate."""
+        return self.names[self.best_index]
+
+    def pvalue_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
+        """Confidence intervals for the p-values that all random labellings would give.
+
+        Parameters
+        ----------
+        confidence_level : float, default=0.95
+            Coverage of the interval of each candidate, between 0 and 1.
+
+        Returns
+        -------
+        interval : ConfidenceInterval
+            Limits of the Clopper-Pearson intervals [1]_, as arrays of shape (n_candidates,).
+
+        Raises
+        ------
+        ValueError
+            If `confidence_level` is not between 0 and 1.
+
+        References
+        ----------
+        .. [1] Clopper, C. J., & Pearson, E. S. (1934). The use of confidence or fiducial limits
+           illustrated in the case of the binomial. Biometrika, 26(4), 404-413.
+        """
+        return permutation_interval(self.pvalue, self.n_permutations, confidence_level)
+
+    def _columns(self) -> dict[str, Any]:
+        return {"candidate": self.names} | {name: getattr(self, name).tolist() for name in _COLUMNS}
+
+    def _sentences(self) -> Iterable[str]:
+        best = self.best_index
+        pvalue = state_drawn_pvalue(self.pvalue[best], self.n_permutations)
+        return [
+            f"Of {len(self.names)} candidates {self.best_name} was best, with "
+            f"{in_sentence(self.metric.title)} {format_value(self.statistic[best])} "
+            f"(z = {self.zscore[best]:.2f}); {pvalue} against random labelling, adjusted for the "
+            f"choice among all candidates (single-step maxT with {self.n_permutations} random "
+            f"labellings; {self.n_positives} positives among {self.n_samples} samples)."
+        ]
+
+
+@result_function
+def best_candidate_test(
+    y_true: ArrayLike,
+    y_scores: Any,
+    *,
+    metric: str | Metric = "average_precision",
+    k: float | None = None,
+    standardize: bool = True,
+    strata: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
+    block_length: int | None = None,
+    pos_label: PosLabel = 1,
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> BestCandidateTestResult:
+    r"""Test the best of several candidate rankings, corrected for the selection.
+
+    The best of many candidates looks good even if all of them rank at random (selection bias). This
+    test permutes the labels for all candidates together, and compares each candidate with the best
+    of all candidates in every random labelling. It is the single-step maxT procedure of Westfall
+    and Young [1]_.
+
+    **The labels must not have been used to train any candidate.** Out-of-fold scores do not satisfy
+    this condition: each label was in the training data of the scores of other folds; see Notes.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Binary labels of samples that were held out from the training of every candidate.
+    y_scores : array-like of shape (n_samples, n_candidates), or mapping
+        Scores, larger for samples more likely to be positive, with one column per candidate: an
+        array, a pandas or polars data frame, or a dict of names and scores.
+    metric : str or metric, default="average_precision"
+        A metric, such as ``RocAuc()``, or its name; see :func:`metric_test`.
+    k : int or float, optional
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
+        samples, or a fraction of them between 0 and 1, rounded up.
+    standardize : bool, default=True
+        Whether the statistic of each candidate is standardised by the mean and standard deviation
+        of its null distribution, given its ties, before the maximum is taken. Without equal scores,
+        strata, clusters and an order, all candidates have the same null distribution, and
+        `standardize` does not change the result.
+    strata : array-like of shape (n_samples,), optional
+        Stratum of each sample, any hashable values. Labels are permuted only within strata.
+    clusters : array-like of shape (n_samples,), optional
+        Cluster of each sample, any hashable values. All samples of a cluster must have the same
+        label. The labels of whole clusters are permuted, among clusters of the same size and, with
+        `strata`, of the same stratum.
+    order : array-like of shape (n_samples,), optional
+        Time or position of each sample, for a series whose labels are autocorrelated. Labels are
+        shifted along the series; each stratum is a separate series.
+    block_length : int, optional
+        With `order`, permute blocks of this many consecutive samples instead of shifting.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives.
+    n_permutations : int, default=9999
+        Number of random labellings.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random labellings.
+    n_jobs : int, optional
+        Number of jobs for the random labellings and for the exact null distributions of candidates
+        with different ties. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of joblib; larger values print more messages.
+
+    Returns
+    -------
+    result : BestCandidateTestResult
+        The statistic, z-score, adjusted p-value and unadjusted p-value of each candidate, and the
+        best candidate.
+
+    Raises
+    ------
+    TypeError
+        If `y_true` is a ranking, or an argument has the wrong type.
+    ValueError
+        If there is no candidate, if names repeat, if labels or scores are invalid (see
+        :meth:`Ranking.from_scores`), if the metric is unknown or does not match `k`, if a cluster
+        has different labels or is in several strata, if two samples of a series have the same
+        time, or if the observed labelling is the only possible one.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If all labels are the same: no candidate can be better than chance, and all p-values are 1.
+    UserWarning
+        If only a few different labellings are possible; see :func:`metric_test`.
+
+    See Also
+    --------
+    average_precision_test : Test of one ranking that was fixed in advance.
+    mean_average_precision_test : Test of a run, which contains one ranking per query.
+
+    Notes
+    -----
+    Candidate j has the statistic :math:`T_j` for the observed labels and :math:`T_j^{(b)}` for the
+    b-th of B random labellings. Its adjusted p-value is
+
+    .. math:: \tilde p_j = \frac{1 + \#\{b : \max_i T_i^{(b)} \ge T_j\}}{B + 1}.
+
+    If the labels are independent of the scores of all candidates, the smallest :math:`\tilde p_j`
+    is at most :math:`\alpha` with a probability of at most :math:`\alpha`, for any number of
+    candidates and any dependence between them. If some candidates are better than chance, any
+    :math:`\tilde p_j` of the others is at most :math:`\alpha` with a probability of at most
+    :math:`\alpha`, as long as the labels are jointly independent of the scores of these others. The
+    test does not show that the winner is better than the other candidates. :math:`T_j` is
+    :math:`(S_j - \mathrm{E} S_j) / \mathrm{sd}\, S_j` or, with ``standardize=False``, the metric
+    :math:`S_j` itself, whose mean and spread depend on the ties. Without standardisation a
+    candidate with a wide null distribution dominates the maximum. Values that differ by rounding
+    count as equal.
+
+    The test is not valid for out-of-fold scores from a cross-validation on the same labels: the
+    scores of a fold were trained on the labels of all other folds, and a permutation destroys this
+    dependence. Candidates without any predictive value are then significant too often (7 to 11 % of
+    the time at a level of 5 %, as measured for four candidates and 200 or 300 samples; see
+    :ref:`selection`). To test the winner of a search on the same labels, the whole search has to be
+    refitted under permuted labels (see :func:`search_permutation_test`). A winner that was chosen
+    on other labels needs no correction: use :func:`average_precision_test` on the held-out labels.
+
+    With `strata`, `clusters` or `order`, the random labellings are those that these restrictions
+    allow, jointly for all candidates. There is no exact null distribution in this case: the
+    unadjusted p-value of each candidate, and the mean and standard deviation of its null
+    distribution, come from `n_permutations` separate random labellings, whose independence keeps
+    the test valid.
+
+    The time is proportional to the product of `n_permutations`, the number of positives and the
+    number of candidates. Memory does not grow with `n_permutations` if all labels are exchangeable,
+    and otherwise by one number per random labelling.
+
+    References
+    ----------
+    .. [1] Westfall, P. H., & Young, S. S. (1993). Resampling-based multiple testing: examples and
+       methods for p-value adjustment. Wiley, New York.
+
+    Examples
+    --------
+    Twenty candidates are noise. The unadjusted p-value of the best one is misleadingly small:
+
+    >>> import numpy as np
+    >>> from sklearn_rankinf import best_candidate_test
+    >>> rng = np.random.default_rng(2)
+    >>> y_true = np.arange(200) < 20
+    >>> result = best_candidate_test(y_true, rng.normal(size=(200, 20)))
+    >>> best = result.best_index
+    >>> print(f"{result.pvalue_unadjusted[best]:.3f}, {result.pvalue[best]:.2f}")
+    0.016, 0.27
+    """
+    chosen = as_metric(metric, k)
+    check_scalar_k(chosen)
+    n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
+    draws = Draws(n_permutations, as_seed_sequence(random_state), n_jobs, verbose)
+    sample = Sample.read(
+        y_true,
+        y_scores,
+        pos_label=pos_label,
+        columns="rankers",
+        strata=strata,
+        clusters=clusters,
+        order=order,
+        block_length=block_length,
+    )
+    exchange = exchange_of(sample)
+    if exchange is None or not sample.has_both:
+        observed = _observe(sample, chosen, draws)
+    else:
+        check_permutations(sample)
+        warn_of_few_labellings(sample)
+        own, rest = draws.streams(2)
+        draws = replace(draws, seeds=rest)
+        options = {"method": "permutation", "n_permutations": n_permutations, "n_jobs": None}
+        options["random_state"] = int(own.generate_state(1)[0])
+        observed = _observe_by_permutation(sample, chosen, options, draws)
+    ranked_by = observed.zscore if standardize else observed.statistic
+    if not sample.has_both:
+        warn_of_one_class(
+            sample.positive, "no candidate can be better than chance, and all p-values are 1"
+        )
+        counts = np.full(len(sample.names), n_permutations)
+    else:
+        sampler = _joint_sampler(sample, exchange, observed, standardize)
+        thresholds = _thresholds(sample, observed, standardize)
+        counts = _exceedances(sampler, thresholds, draws)
+    pvalue = draws.pvalue(counts)
+    return BestCandidateTestResult(
+        metric=observed.metric,
+        statistic=observed.statistic,
+        zscore=observed.zscore,
+        pvalue=pvalue,
+        pvalue_unadjusted=observed.pvalue,
+        pvalue_unadjusted_is_bound=observed.is_bound,
+        best_index=int(np.argmax(ranked_by)),
+        names=sample.names,
+        n_permutations=n_permutations,
+        n_samples=sample.n_items,
+        n_positives=sample.n_positives,
+        pvalue_standard_error=np.sqrt(pvalue * (1.0 - pvalue) / n_permutations),
+    )
+
+
+# Statistics and null distributions.
+
+
+@dataclass(frozen=True, eq=False)
+class _Observed:
+    """Statistics, moments and p-values of the single candidates, and their common statistic."""
+
+    metric: Any
+    statistic: Floats
+    mean: Floats
+    std: Floats
+    zscore: Floats
+    pvalue: Floats
+    is_bound: NDArray[np.bool_]
+
+
+def _observe(sample: Sample, metric: Metric, draws: Draws) -> _Observed:
+    """Statistics, exact moments and exact p-values, one null distribution per set of ties."""
+    members: dict[bytes, list[int]] = {}
+    for index, ranking in enumerate(sample.rankings):
+        members.setdefault(ranking.tie_sizes.tobytes(), []).append(index)
+    nulls = {
+        key: frozen_null_distribution(
+            metric,
+            sample.n_items,
+            sample.n_positives,
+            tie_sizes=sample.rankings[first].tie_sizes,
+        )
+        for key, (first, *_) in members.items()
+    }
+    null = [nulls[ranking.tie_sizes.tobytes()] for ranking in sample.rankings]
+    mean, std = np.array([[own.mean(), own.std()] for own in null]).T
+    # A statistic that cannot vary is set to its only value, without rounding errors.
+    varies = std > 0.0
+    statistic = np.array(
+        [
+            float(value_of(own.statistic, ranking)) if own_varies else own.mean()
+            for own, ranking, own_varies in zip(null, sample.rankings, varies, strict=True)
+        ]
+    )
+    zscore = (statistic - mean) / np.where(varies, std, 1.0)
+    pvalue, is_bound = np.empty(std.size), np.empty(std.size, dtype=bool)
+    tasks = ((nulls[key], statistic[indices]) for key, indices in members.items())
+    found = draws.in_parallel(_pvalues, tasks)
+    for indices, (values, are_bounds) in zip(members.values(), found, strict=True):
+        pvalue[indices], is_bound[indices] = values, are_bounds
+    return _Observed(null[0].statistic, statistic, mean, std, zscore, pvalue, is_bound)
+
+
+def _observe_by_permutation(
+    sample: Sample, metric: Metric, options: dict[str, Any], draws: Draws
+) -> _Observed:
+    """Statistics with moments and p-values by permutation, with the same labellings for all."""
+    rankers = range(len(sample.scores))
+    tasks = ((metric, sample.single(number), options) for number in rankers)
+    metrics, *numbers = zip(*draws.in_parallel(_test_alone, tasks), strict=True)
+    statistic, mean, std, zscore, pvalue, is_bound = map(np.array, numbers)
+    return _Observed(metrics[0], statistic, mean, std, np.nan_to_num(zscore), pvalue, is_bound)
+
+
+def _test_alone(
+    metric: Metric, sample: Sample, options: dict[str, Any]
+) -> tuple[Any, float, float, float, float, float, bool]:
+    result = significance_of(metric, sample, **options)
+    null = result.null_distribution
+    moments = null.mean(), null.std()
+    tested = result.zscore, result.pvalue, result.pvalue_is_bound
+    return (null.statistic, result.statistic, *moments, *tested)
+
+
+def _pvalues(null: NullDistribution, statistic: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """P-values, and whether they are guaranteed upper bounds."""
+    pvalue, _, error = pvalue_log_and_error(null, statistic, "greater")
+    return pvalue, is_upper_bound(null, error)
+
+
+def _scaling(observed: _Observed, standardize: bool) -> tuple[Floats, Floats]:
+    """Return the offsets that are subtracted from the statistics, and the divisors."""
+    if not standardize:
+        return np.zeros(observed.statistic.size), np.ones(observed.statistic.size)
+    # A statistic that cannot vary is divided by infinity and becomes 0.
+    return observed.mean, np.where(observed.std > 0.0, observed.std, np.inf)
+
+
+def _joint_sampler(
+    sample: Sample, exchange: AnyExchange | None, observed: _Observed, standardize: bool
+) -> JointSampler:
+    places = np.stack([sample.places(number) for number in range(len(sample.scores))])
+    tie_sizes = [ranking.tie_sizes for ranking in sample.rankings]
+    scaling = _scaling(observed, standardize)
+    return JointSampler(observed.metric, sample.positive, places, tie_sizes, *scaling, exchange)
+
+
+def _thresholds(sample: Sample, observed: _Observed, standardize: bool) -> Floats:
+    """Smallest maxima that count as reaching the values of the candidates."""
+    own = observed.zscore if standardize else observed.statistic
+    centers, scales = _scaling(observed, standardize)
+    # The rounding error is relative to the terms of the difference.
+    offset = abs(observed.metric.offset(sample.n_items, sample.n_positives))
+    terms = np.abs(own) + np.max((np.abs(centers) + offset) / scales)
+    return np.asarray(own - _SAME * terms - np.finfo(float).tiny)
+
+
+def _exceedances(sampler: JointSampler, thresholds: Floats, draws: Draws) -> Integers:
+    """For each candidate, count the random labellings whose maximum reaches its value."""
+    count = partial(sampler.count_at_least, thresholds)
+    counts = draws.over(count, draws.chunks(sampler.chunks(draws.n_resamples)))
+    return np.asarray(np.sum(counts, axis=0))

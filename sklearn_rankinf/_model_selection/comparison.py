@@ -1,0 +1,696 @@
+"""Comparison of two estimators by cross-validation: fitted models and algorithms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.utils import indexable
+from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.parallel import Parallel, delayed
+
+from sklearn_rankinf._estimation import limits
+from sklearn_rankinf._estimation.comparison import (
+    WAYS,
+    Difference,
+    DifferenceResult,
+    log10_of,
+    metric_comparison_test,
+)
+from sklearn_rankinf._estimation.limits import t_quantile
+from sklearn_rankinf._guard import default_errors
+from sklearn_rankinf._metrics.metrics import as_metric, check_scalar_k, in_sentence
+from sklearn_rankinf._model_selection.fold_means import FoldMean
+from sklearn_rankinf._model_selection.folds import (
+    check_clusters_are_whole,
+    check_nothing_to_fit,
+    fit_folds,
+    groups_for,
+    hold_out_different_samples,
+    splitter,
+)
+from sklearn_rankinf._permutation.swaps import doubled_midranks
+from sklearn_rankinf._ranking import (
+    Design,
+    Fold,
+    PosLabel,
+    Sample,
+    check_integer,
+    check_n_jobs,
+    check_option,
+    check_verbose,
+    estimator_scores,
+    folds_of,
+)
+from sklearn_rankinf._results import Result, format_value
+from sklearn_rankinf._statistics.additive import Metric, Statistic
+from sklearn_rankinf._statistics.increments import Floats, Integers
+
+Folds = Sequence[Fold]
+
+_AGGREGATES = ("pooled", "mean", None)
+_POOLED_METHODS = {"auto": "swap", "swap": "swap", "influence": "influence"}
+_MEAN_METHODS = {"auto": "influence", "influence": "influence"}
+_SIZE_OF_CORRECTED_T = (
+    "approximate: conservative with 5 splits in simulations, and not always with 15"
+)
+
+
+# Results.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelComparison(DifferenceResult):
+    """Comparison of the fitted models of two estimators.
+
+    Attributes
+    ----------
+    difference : float
+        Value of the first estimator minus that of the second.
+    standard_error : float
+        Standard error of the difference, given the fitted models; nan for a metric without one.
+    pvalue, log10_pvalue : float
+        Two-sided p-value and its base-10 logarithm.
+    method : {"swap", "influence"}
+        The method that was used.
+    df : float or None
+        Degrees of freedom of the mean over folds; None for pooled rankings.
+    target : str
+        The quantity that `difference` estimates.
+
+    See Also
+    --------
+    cross_val_comparison : The function whose result has this comparison, with an example.
+    """
+
+    difference: float
+    standard_error: float = field(repr=False)
+    pvalue: float
+    log10_pvalue: float = field(repr=False)
+    method: str
+    df: float | None = field(repr=False)
+    target: str = field(repr=False)
+    _interval: Callable[[float], Iterable[float]]
+    _is_bound: bool = False
+
+    def _sentences(self) -> Iterable[str]:
+        yield f"Models: {self._stated('two-sided', WAYS[self.method])}."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AlgorithmComparison(DifferenceResult):
+    """Comparison of two algorithms by the corrected t test of Nadeau and Bengio.
+
+    Attributes
+    ----------
+    difference : float
+        Mean difference over the folds, first estimator minus second.
+    standard_error : float
+        Standard error of the difference, corrected for overlapping training sets.
+    t : float
+        The difference divided by its standard error; nan if it is the same in all folds.
+    df : int
+        Degrees of freedom, the number of folds minus 1.
+    pvalue, log10_pvalue : float
+        Two-sided p-value and its base-10 logarithm.
+    target : str
+        The quantity that `difference` estimates.
+    note : str
+        Measured size of the test.
+
+    See Also
+    --------
+    cross_val_comparison : The function whose result has this comparison, with an example.
+    """
+
+    difference: float
+    standard_error: float = field(repr=False)
+    t: float
+    df: int
+    pvalue: float
+    log10_pvalue: float = field(repr=False)
+    target: str = field(repr=False)
+    note: str = field(default=_SIZE_OF_CORRECTED_T, repr=False)
+
+    def _interval(self, confidence_level: float) -> tuple[float, float]:
+        half = self.standard_error * float(t_quantile(self.df, confidence_level))
+        return self.difference - half, self.difference + half
+
+    def _sentences(self) -> Iterable[str]:
+        yield f"Algorithms: {self._stated('two-sided', f'the corrected t test, {self.note}')}."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CrossValComparisonResult(Result):
+    """Result of :func:`cross_val_comparison`.
+
+    Attributes
+    ----------
+    metric : metric
+        The metric.
+    statistic_a, statistic_b : float
+        The metric of each estimator for the pooled rankings, or its mean over the folds.
+    difference : float
+        The first value minus the second.
+    models : ModelComparison or None
+        Comparison of the models fitted in the folds; None with ``aggregate=None``.
+    algorithms : AlgorithmComparison
+        Comparison of the algorithms, for any training set of this size.
+    fold_statistics_a, fold_statistics_b : ndarray of shape (n_splits,)
+        The metric on the held-out samples of each fold.
+    fold_n_samples, fold_n_positives : ndarray of int of shape (n_splits,)
+        Number of held-out samples and of held-out positives of each fold.
+    n_splits : int
+        Number of folds.
+    aggregate : {"pooled", "mean"} or None
+        Aggregation of the folds for the comparison of the models.
+    pooling : {"ranks", "scores"}
+        The pooled quantity.
+
+    See Also
+    --------
+    cross_val_comparison : The function that returns this result.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn_rankinf import cross_val_comparison
+    >>> X, y = make_classification(300, weights=[0.85], random_state=0)
+    >>> result = cross_val_comparison(LogisticRegression(), GaussianNB(), X, y, aggregate="mean")
+    >>> result.n_splits, sorted(result.to_dict())[:2]
+    (5, ['aggregate', 'algorithms'])
+    """
+
+    metric: Metric
+    statistic_a: float
+    statistic_b: float
+    difference: float
+    models: ModelComparison | None
+    algorithms: AlgorithmComparison
+    fold_statistics_a: Floats = field(repr=False)
+    fold_statistics_b: Floats = field(repr=False)
+    fold_n_samples: Integers = field(repr=False)
+    fold_n_positives: Integers = field(repr=False)
+    n_splits: int
+    aggregate: str | None
+    pooling: str = field(repr=False)
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        columns = {
+            "n_samples": self.fold_n_samples,
+            "n_positives": self.fold_n_positives,
+            "statistic_a": self.fold_statistics_a,
+            "statistic_b": self.fold_statistics_b,
+            "difference": self.fold_statistics_a - self.fold_statistics_b,
+        }
+        folds = {"fold": list(range(self.n_splits))}
+        return folds | {name: values.tolist() for name, values in columns.items()}
+
+    def _sentences(self) -> Iterable[str]:
+        title = in_sentence(self.metric.title)
+        if self.models is not None:
+            taken = "of pooled held-out samples" if self.aggregate == "pooled" else "over folds"
+            yield (
+                f"Models: {title} {taken} was {format_value(self.statistic_a)} and "
+                f"{format_value(self.statistic_b)} "
+                f"({self.models._stated('two-sided', WAYS[self.models.method])}). This concerns "
+                f"the models fitted in these {self.n_splits} folds."
+            )
+        way = f"the corrected t test, {self.algorithms.note}"
+        yield (
+            f"Algorithms: mean {title} over {self.n_splits} folds "
+            f"({self.algorithms._stated('two-sided', way)})."
+        )
+
+
+# The comparison.
+
+
+@default_errors
+def cross_val_comparison(
+    estimator_a: Any,
+    estimator_b: Any,
+    X: Any,
+    y: Any,
+    *,
+    cv: Any = None,
+    groups: Any = None,
+    clusters: Iterable[Hashable] | None = None,
+    metric: str | Metric = "average_precision",
+    k: float | None = None,
+    aggregate: str | None = "pooled",
+    pooling: str = "ranks",
+    method: str = "auto",
+    pos_label: PosLabel = 1,
+    response_method: str | Sequence[str] = ("decision_function", "predict_proba"),
+    params: Mapping[str, Any] | None = None,
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> CrossValComparisonResult:
+    r"""Compare two estimators by cross-validation: their fitted models and their algorithms.
+
+    Both estimators are fitted to the same training sets. The result has two parts: ``models`` shows
+    whether the models fitted in the folds rank held-out samples differently, and ``algorithms``
+    whether the algorithms would also differ if they were trained on other samples. The second part
+    is less certain.
+
+    Parameters
+    ----------
+    estimator_a, estimator_b : estimator or dict
+        The estimators to fit on each training set; or results of
+        :func:`sklearn.model_selection.cross_validate` for `X` and `y` with
+        ``return_estimator=True`` and ``return_indices=True``. If only one is such a dict, the other
+        estimator is fitted on its splits; two dicts must have the same splits.
+    X : array-like of shape (n_samples, n_features)
+        The samples.
+    y : array-like of shape (n_samples,)
+        The binary labels.
+    cv : int, splitter or iterable, optional
+        Cross-validation splitting strategy. An int, 5 by default, sets the number of shuffled folds
+        with a fixed seed. They are stratified for classifiers and keep groups together if there are
+        `groups` or `clusters`. Rows may be numbers or boolean masks. Splits are
+        generated once, so that random splits are the same for both estimators.
+    groups : array-like of shape (n_samples,), optional
+        Groups of the samples, used only by the splitter; by default the `clusters`, for the
+        default splitter and for those that split by groups, such as
+        :class:`sklearn.model_selection.StratifiedGroupKFold`.
+    clusters : array-like of shape (n_samples,), optional
+        Cluster of each sample, any hashable values. In the comparison of the models only samples of
+        different clusters are independent. No fold may train on a cluster that it holds out.
+    metric : str or metric, default="average_precision"
+        A metric, such as ``RecallAtK(0.1)``, or its name; see :func:`metric_test`.
+    k : int or float, optional
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
+        samples at the top of each evaluated list, or a fraction of the list between 0 and 1,
+        rounded up. A fraction is suitable for pooled and for single folds.
+    aggregate : {"pooled", "mean"} or None, default="pooled"
+        Comparison of the models by one ranking of all held-out samples, or by the mean over the
+        folds. Both need folds that hold out different samples. None omits the comparison of the
+        models, for repeated or random splits.
+    pooling : {"ranks", "scores"}, default="ranks"
+        The pooled quantity: the rank of each sample in its fold, as a fraction of the fold, or its
+        score, if scores are on the same scale in all folds. See Notes.
+    method : {"auto", "swap", "influence"}, default="auto"
+        Method of the p-value for the models; see :func:`metric_comparison_test`. ``"auto"`` selects
+        ``"swap"`` for pooled rankings, and ``"influence"`` for the mean over folds, which is the
+        only method available there.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives.
+    response_method : str or sequence of str, default=("decision_function", "predict_proba")
+        Methods of the estimators that return the scores; the first available one is used.
+    params : dict, optional
+        Parameters for fitting both estimators, as in
+        :func:`sklearn.model_selection.cross_validate`.
+    n_permutations : int, default=9999
+        Number of random swaps.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random swaps.
+    n_jobs : int, optional
+        Number of jobs for fits, predictions and swaps. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of joblib; larger values print more messages.
+
+    Returns
+    -------
+    result : CrossValComparisonResult
+        Both values, the difference, ``result.models`` and ``result.algorithms``, and the folds.
+
+    Raises
+    ------
+    TypeError
+        If an estimator has none of the response methods, or if an argument has the wrong type.
+    ValueError
+        If `aggregate`, `pooling` or `method` is not one of those above; if with `aggregate` folds
+        hold out the same samples, or for the mean the same clusters; if there is only one fold, or
+        a fold holds out only one class, or for the mean a single positive or negative; if
+        reciprocal ranks are averaged; if two dicts have different splits, if a dict lacks the
+        estimators or the indices, or is combined with arguments that only splitting or fitting
+        needs; if a fold has no rows, rows out of range, a held-out row twice, or rows that it both
+        trains on and holds out, unless nothing is fitted; or if a cluster is in the training set
+        and the held-out samples of a fold.
+
+    See Also
+    --------
+    metric_comparison_test : Comparison of two rankings of the same samples.
+    cross_val_significance : Whether one estimator is better than chance.
+    metric_multiple_comparison_test : Comparison of more than two rankings.
+
+    Notes
+    -----
+    **Models.** Given the fitted models, held-out samples are independent of each other and of the
+    models that rank them.
+
+    ``aggregate="mean"`` uses the mean :math:`\bar d` over K folds of the differences :math:`d_k`.
+    Its standard error is :math:`\sqrt{\sum_k V_k} / K` with the influence variance :math:`V_k` of
+    the difference in fold k. The p-value is that of Student's t distribution with Satterthwaite's
+    degrees of freedom, from :math:`m_k - 1` in a fold with :math:`m_k` positives.
+
+    ``aggregate="pooled"`` makes one ranking of all held-out samples, and compares two of them by
+    :func:`metric_comparison_test`. The scores of different folds come from different models, which
+    may have different scales. With ``pooling="ranks"`` a sample at rank r of n in its fold, with
+    mean ranks for equal scores, has the score :math:`1 - (r - 1/2)/n`. Increasing transformations
+    of the scores of a fold do not change the result, and samples at the same place in their folds
+    are tied. The folds are treated as samples of one population, whose prevalences differ only by
+    chance, as with stratified folds. A fold with more positives than others, for instance if whole
+    groups are held out, is treated as if it had the same prevalence. ``pooling="scores"`` pools the
+    original scores. It is appropriate for scores that have the same meaning in every fold, such as
+    calibrated probabilities. Otherwise the differences between the scales of the folds make the
+    pooled metric lower than that of the models, and the estimator with the less stable scale
+    appears worse.
+
+    Both comparisons are conditional on the fitted models, and models of equal algorithms differ
+    slightly because of random variation of their training sets. Near
+    chance the swap test, which tests whether ranks are exchangeable, is most sensitive to such
+    differences. When the scores of one estimator shift between folds as much as they vary within
+    folds, the comparisons of the mean and of pooled ranks keep their level, and that of pooled
+    scores does not. The measured rates are in :ref:`model_selection`.
+
+    **Algorithms.** The training sets of folds overlap, so that the differences :math:`d_k` are
+    dependent, and the usual t test rejects a true null hypothesis far too often. Nadeau
+    and Bengio [1]_ correct its standard error:
+
+    .. math:: t = \bar d \Big/ \sqrt{\Big(\frac1K + \frac{n_2}{n_1}\Big) s^2},
+
+    with the variance :math:`s^2` of the :math:`d_k`, the mean ratio :math:`n_2 / n_1` of held-out
+    to training samples, and K - 1 degrees of freedom. The correction is a rule of thumb, and no
+    estimator of that variance is unbiased: the test is approximate. In
+    simulations it was conservative with 5 splits, and not always with 15.
+
+    References
+    ----------
+    .. [1] Nadeau, C., & Bengio, Y. (2003). Inference for the generalization error. Machine
+       Learning, 52(3), 239-281.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_rankinf import cross_val_comparison
+    >>> X, y = make_classification(
+    ...     400, weights=[0.85], n_clusters_per_class=3, n_informative=5, random_state=1
+    ... )
+    >>> forest = RandomForestClassifier(50, random_state=0)
+    >>> result = cross_val_comparison(forest, LogisticRegression(), X, y, n_permutations=999)
+    >>> result.models.pvalue < 0.05, result.algorithms.df
+    (True, 4)
+    >>> low, high = result.models.confidence_interval()
+    >>> low < result.difference < high
+    True
+    """
+    chosen = as_metric(metric, k)
+    check_scalar_k(chosen)
+    method = _choose(aggregate, pooling, method, chosen)
+    n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
+    X, y, groups = indexable(X, y, groups)
+    labels = Sample.read(y, (), pos_label=pos_label, columns=(), clusters=clusters)
+    running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
+    given = {"cv": cv, "groups": groups, "params": params}
+    planned = _planned_folds((estimator_a, estimator_b), X, y, given, labels.design)
+    _check_folds(planned[0], labels.positive, aggregate)
+    codes = labels.design.clusters
+    if codes is not None:
+        for folds in planned:
+            check_clusters_are_whole(folds, codes, labels.design.names["clusters"])
+        _check_mean_of_clusters(planned[0], codes, aggregate)
+    both = [
+        folds
+        if isinstance(one, Mapping)
+        else _fitted(one, X, y, folds, {"params": params, **running})
+        for one, folds in zip((estimator_a, estimator_b), planned, strict=True)
+    ]
+    scores = _scores(both, X, y, pos_label, response_method, n_jobs)
+    pairs = [
+        _pair(chosen, labels, fold.test, of_fold)
+        for fold, of_fold in zip(both[0], zip(*scores, strict=True), strict=True)
+    ]
+    values = np.array([pair.values for pair in pairs])
+    models, statistics = None, (float(values[:, 0].mean()), float(values[:, 1].mean()))
+    if aggregate == "mean":
+        models = _compare_means(pairs)
+    elif aggregate == "pooled":
+        drawing = {"n_permutations": n_permutations, "random_state": random_state, **running}
+        statistics, models = _compare_pooled(
+            pairs, chosen, labels, both[0], pooling, method, drawing
+        )
+    algorithms = _compare_algorithms(values[:, 0] - values[:, 1], both[0], chosen)
+    return CrossValComparisonResult(
+        metric=chosen,
+        statistic_a=statistics[0],
+        statistic_b=statistics[1],
+        difference=algorithms.difference if models is None else models.difference,
+        models=models,
+        algorithms=algorithms,
+        fold_statistics_a=values[:, 0],
+        fold_statistics_b=values[:, 1],
+        fold_n_samples=np.array([pair.sample.n_items for pair in pairs]),
+        fold_n_positives=np.array([pair.sample.n_positives for pair in pairs]),
+        n_splits=len(both[0]),
+        aggregate=aggregate,
+        pooling=pooling,
+    )
+
+
+def _choose(aggregate: str | None, pooling: str, method: str, metric: Metric) -> str:
+    """Return the name of the method."""
+    aggregate = check_option(aggregate, "aggregate", _AGGREGATES)
+    pooling = check_option(pooling, "pooling", ("ranks", "scores"))
+    known = _MEAN_METHODS if aggregate == "mean" else _POOLED_METHODS
+    method = check_option(method, "method", known, f" for aggregate={aggregate!r}")
+    if known[method] == "influence" and not isinstance(metric, Statistic):
+        raise ValueError(
+            f"{metric.title} of a ranking depends on a single sample, its best positive, and has "
+            "no standard error: use aggregate='pooled' with method='swap', or another metric."
+        )
+    return known[method]
+
+
+# Folds of both.
+
+
+def _planned_folds(
+    estimators: tuple[Any, Any],
+    X: Any,
+    y: Any,
+    given: Mapping[str, Any],
+    design: Design,
+) -> list[list[Fold]]:
+    """Folds of both estimators on the same splits, fitted unless a dict is given."""
+    cv = given["cv"]
+    fitted = [folds_of(one, X, y, "the dict") for one in estimators if isinstance(one, Mapping)]
+    if len(fitted) == 2:
+        check_nothing_to_fit(given)
+        _check_same_splits(*fitted)
+        return fitted
+    if fitted:
+        _check_nothing_to_split(cv)
+        splits = [(fold.train, fold.test) for fold in fitted[0]]
+    else:
+        groups = groups_for(cv, given["groups"], design, given["params"])
+        splits = list(splitter(cv, y, groups, estimators).split(X, y, groups))
+    return [
+        fitted[0] if isinstance(one, Mapping) else [Fold(one, *split) for split in splits]
+        for one in estimators
+    ]
+
+
+def _fitted(estimator: Any, X: Any, y: Any, folds: Folds, options: Mapping[str, Any]) -> list[Fold]:
+    """Fit an estimator on the same splits."""
+    splits = [(fold.train, fold.test) for fold in folds]
+    params = dict(options["params"] or {})
+    routed = get_routing_for_object(estimator).consumes("fit", ["groups"])
+    if get_config()["enable_metadata_routing"] and not routed:
+        params.pop("groups", None)  # those of the splitter, whose splits were made
+    options = {**options, "params": params}
+    return folds_of(fit_folds(estimator, X, y, cv=splits, **options), X, y, "the dict")
+
+
+def _check_nothing_to_split(cv: Any) -> None:
+    if cv is not None:
+        raise ValueError(
+            f"cv={cv!r} cannot be combined with a dict of cross_validate, which contains its "
+            "splits: leave cv out, or pass the estimator instead of the dict."
+        )
+
+
+def _check_same_splits(folds_a: Folds, folds_b: Folds) -> None:
+    """Raise an error if the estimators have different training or held-out samples."""
+    same = len(folds_a) == len(folds_b) and all(
+        np.array_equal(a.train, b.train) and np.array_equal(a.test, b.test)
+        for a, b in zip(folds_a, folds_b, strict=False)
+    )
+    if not same:
+        raise ValueError(
+            f"The two dicts have different splits, of {len(folds_a)} and {len(folds_b)} folds: "
+            "call cross_validate for both with the same cv and an int random_state."
+        )
+
+
+def _check_folds(folds: Folds, positive: NDArray[np.bool_], aggregate: str | None) -> None:
+    """Raise an error for folds that cannot be compared."""
+    if len(folds) < 2:
+        raise ValueError("A comparison over folds needs at least 2 folds; got 1: use another cv.")
+    for number, fold in enumerate(folds):
+        n_positives = int(positive[fold.test].sum())
+        if n_positives in (0, fold.test.size):
+            raise ValueError(
+                f"Fold {number} holds out {n_positives} positives among {fold.test.size} samples, "
+                "so its metric is the same for all rankings: use fewer folds, or stratified "
+                "ones."
+            )
+    if aggregate is not None and not hold_out_different_samples(folds):
+        raise ValueError(
+            f"aggregate={aggregate!r} needs folds that hold out different samples, but some are "
+            "held out twice: use another cv, or aggregate=None, which compares the algorithms "
+            "only."
+        )
+
+
+def _check_mean_of_clusters(folds: Folds, codes: Integers, aggregate: str | None) -> None:
+    """Raise an error for a mean over folds that share clusters."""
+    if aggregate == "mean" and not hold_out_different_samples(folds, codes):
+        raise ValueError(
+            "aggregate='mean' needs folds that hold out different clusters, but some clusters are "
+            "in several folds: use folds that keep them together, or aggregate='pooled'."
+        )
+
+
+def _scores(
+    both: Sequence[Folds],
+    X: Any,
+    y: Any,
+    pos_label: PosLabel,
+    response_method: str | Sequence[str],
+    n_jobs: int | None,
+) -> tuple[list[Floats], list[Floats]]:
+    """Scores of the held-out samples of each fold, by both estimators."""
+    found = Parallel(n_jobs=n_jobs)(
+        delayed(estimator_scores)(
+            fold.estimator, fold.held_out(X, y)[0], pos_label, response_method
+        )
+        for folds in both
+        for fold in folds
+    )
+    n_splits = len(both[0])
+    return found[:n_splits], found[n_splits:]
+
+
+def _pair(metric: Metric, labels: Sample, rows: Integers, scores: tuple[Floats, ...]) -> Difference:
+    """Both rankings of the held-out samples of a fold."""
+    columns = ("y_score_a", "y_score_b")
+    sample = Sample.read(labels.positive[rows], scores, pos_label=True, columns=columns)
+    return Difference(metric.at(rows.size), replace(sample, design=labels.design.of_rows(rows)))
+
+
+def ranks_in_fold(places: Integers) -> Floats:
+    """Rank of each sample as a fraction of its fold, between 0 for the last and 1 for the first."""
+    twice = 2 * places.size
+    # A single division of integers gives equal fractions equal floats.
+    return np.asarray((twice + 1 - doubled_midranks(places)) / twice)
+
+
+# Models.
+
+
+def _compare_means(pairs: Sequence[Difference]) -> ModelComparison:
+    """Compare the means over folds that hold out different samples."""
+    mean = FoldMean.read(
+        (pair.difference, pair.standard_error**2, pair.sample.n_independent) for pair in pairs
+    )
+    title = in_sentence(pairs[0].metric.title)
+    return ModelComparison(
+        difference=mean.mean,
+        standard_error=mean.standard_error,
+        pvalue=mean.pvalue,
+        log10_pvalue=log10_of(mean.pvalue),
+        method="influence",
+        df=mean.df,
+        target=(
+            f"mean over the folds of the difference in expected {title} of these fitted models, "
+            "on held-out data of the size of a fold"
+        ),
+        _interval=mean.limits,
+    )
+
+
+def _compare_pooled(
+    pairs: Sequence[Difference],
+    metric: Metric,
+    labels: Sample,
+    folds: Folds,
+    pooling: str,
+    method: str,
+    drawing: dict[str, Any],
+) -> tuple[tuple[float, float], ModelComparison]:
+    """Compare two rankings of the held-out samples of all folds."""
+    rows = np.concatenate([fold.test for fold in folds])
+    scores = [
+        np.concatenate(
+            [
+                pair.sample.scores[ranker]
+                if pooling == "scores"
+                else ranks_in_fold(pair.sample.places(ranker))
+                for pair in pairs
+            ]
+        )
+        for ranker in (0, 1)
+    ]
+    found = metric_comparison_test(
+        labels.positive[rows],
+        *scores,
+        metric=metric,
+        pos_label=True,
+        method=method,
+        clusters=labels.design.of_rows(rows).clusters,
+        **drawing,
+    )
+    title = in_sentence(metric.title)
+    what = "ranks within folds" if pooling == "ranks" else "scores"
+    models = ModelComparison(
+        difference=found.difference,
+        standard_error=found.standard_error,
+        pvalue=found.pvalue,
+        log10_pvalue=found.log10_pvalue,
+        method=found.method,
+        df=None,
+        target=f"difference in {title} of these fitted models, by their pooled {what}",
+        _interval=found.confidence_interval,
+        _is_bound=found._is_bound,
+    )
+    return (found.statistic_a, found.statistic_b), models
+
+
+# Algorithms.
+
+
+def _compare_algorithms(differences: Floats, folds: Folds, metric: Metric) -> AlgorithmComparison:
+    """Nadeau and Bengio's corrected t test of the differences of the folds."""
+    ratio = float(np.mean([fold.test.size / fold.train.size for fold in folds]))
+    # The variance of equal differences is 0, without rounding errors.
+    variance = float(differences.var(ddof=1)) if np.ptp(differences) > 0.0 else 0.0
+    error = math.sqrt((1.0 / differences.size + ratio) * variance)
+    mean, df = float(differences.mean()), differences.size - 1
+    found = limits.t_test(mean, error, df)
+    title = in_sentence(metric.title)
+    return AlgorithmComparison(
+        difference=mean,
+        standard_error=error,
+        t=float(found.statistic),
+        df=df,
+        pvalue=float(found.pvalue),
+        log10_pvalue=log10_of(float(found.pvalue)),
+        target=(
+            f"expected difference in {title} of models that the algorithms fit to other training "
+            "sets of the same size"
+        ),
+    )

@@ -1,0 +1,430 @@
+"""Permutation of the labels of cross-validated samples, and checks of folds for valid p-values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn import get_config
+from sklearn.base import is_classifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    check_cv,
+    cross_validate,
+)
+from sklearn.utils.metadata_routing import get_routing_for_object
+
+from sklearn_rankinf._permutation.exchange import AnyExchange, Exchange
+from sklearn_rankinf._permutation.restrictions import (
+    DesignWarning,
+    exchange_of,
+    few_labellings_warning,
+)
+from sklearn_rankinf._ranking import (
+    Design,
+    Fold,
+    Sample,
+    numbered,
+    read_splits,
+    rows,
+    warn_caller,
+)
+from sklearn_rankinf._statistics.increments import Integers
+
+# Number of random labellings for a check of similar labels: if none of them has as few unequal
+# neighbours as the observed labels, single labels are not exchangeable.
+_N_DRAWS = 99
+_WHOLE_CLUSTERS = "keep clusters together, as StratifiedGroupKFold does with groups=clusters"
+
+
+# Labels.
+
+
+def sample_of_labels(y: Any, **design: Any) -> Sample:
+    """Numbers of labels of any kind, and the design of their sample."""
+    labels = y.toarray() if sparse.issparse(y) else np.asarray(y)
+    axis = 0 if labels.ndim > 1 else None
+    kinds = np.unique(labels, axis=axis, return_inverse=True)[1].reshape(-1, 1)
+    return Sample(kinds, (), [], Design.read(len(kinds), **design))
+
+
+def permuted(y: Any, exchange: AnyExchange | None, seed: np.random.SeedSequence) -> Any:
+    """Return a random permutation of the labels under the null hypothesis."""
+    rng = np.random.default_rng(seed)
+    if exchange is None:
+        return rows(y, rng.permutation(len(y) if isinstance(y, list | tuple) else y.shape[0]))
+    return rows(y, exchange.draw_rows(1, rng)[0])
+
+
+def check_permutations(sample: Sample) -> None:
+    """Raise an error if no permutation changes the labels."""
+    if _log_n_labellings(sample) > 0.0:
+        return
+    if not sample.design.restrictions:
+        raise ValueError(
+            "All labels are the same, so there is nothing to permute: pass labels of both classes."
+        )
+    raise ValueError(
+        f"{sample.design.named} leave no labelling but the observed one: each stratum or series "
+        "has only one label, or all clusters of one size have the same label. Join strata, or use "
+        "clusters of equal sizes."
+    )
+
+
+def warn_of_few_labellings(sample: Sample) -> None:
+    """Warn if only few different labellings of all samples are possible."""
+    message = _few_labellings(sample)
+    if message is not None:
+        warn_caller(message, DesignWarning)
+
+
+def check_groups(sample: Sample, groups: Any) -> None:
+    """Raise an error if labels are constant within groups; warn if they are similar.
+
+    Nothing is checked if strata, clusters or order are given.
+    """
+    if groups is None or sample.design.restrictions or np.ptp(sample.kinds) == 0:
+        return
+    codes, names = numbered(groups, "groups", "group", sample.n_items)
+    if len(names) == codes.size:
+        return
+
+    def n_unlike(kinds: Integers) -> int:
+        """Twice the number of pairs in a group with different labels, minus a constant."""
+        _, counts = np.unique(codes * kinds.size + kinds, return_counts=True)
+        return -int(np.sum(counts**2))
+
+    if n_unlike(sample.kinds) == -int(np.sum(np.bincount(codes) ** 2)):
+        raise ValueError(
+            "The labels are constant within groups, but groups only affect the splits: "
+            "permuting the labels of single samples would make p-values far too small. Pass "
+            "clusters=groups, which permutes the labels of whole groups."
+        )
+    if _is_rare(n_unlike, sample.kinds, np.zeros_like(codes)):
+        warn_caller(
+            "The labels are more similar within groups than random labels, but groups only "
+            "affect the splits: permuting labels across groups makes p-values too small if "
+            "scores of a group are similar too. Pass strata=groups, which permutes labels only "
+            "within groups, or clusters, whose samples have the same label.",
+            UserWarning,
+        )
+
+
+def check_folds(sample: Sample, folds: Sequence[Fold], combine: str) -> None:
+    """Raise an error or warn if the p-values of folds would not be valid."""
+    _check_clusters_are_whole(sample, folds, combine)
+    _check_series_are_whole(sample, folds)
+    _check_labellings(sample, folds)
+    _warn_of_unshuffled_folds(sample, folds)
+    _warn_of_series(sample, folds)
+
+
+def _check_clusters_are_whole(sample: Sample, folds: Sequence[Fold], combine: str) -> None:
+    """Raise an error if folds split clusters."""
+    codes = sample.design.clusters
+    if codes is None:
+        return
+    names = sample.design.names["clusters"]
+    check_clusters_are_whole(folds, codes, names)
+    held_out = np.concatenate([np.unique(codes[fold.test]) for fold in folds])
+    several = np.bincount(held_out) > 1
+    if combine == "fisher" and several.any():
+        raise ValueError(
+            f"combine='fisher' needs independent folds, but cluster "
+            f"{names[int(np.argmax(several))]!r} is in several folds: {_WHOLE_CLUSTERS}, or "
+            "use combine='bonferroni', which is valid for any folds."
+        )
+
+
+def samples_in_several_folds(sample: Sample, folds: Sequence[Fold]) -> str | None:
+    """Return "samples" or "clusters" if several folds hold out the same ones, else None."""
+    if not hold_out_different_samples(folds):
+        return "samples"
+    codes = sample.design.clusters
+    return None if codes is None or hold_out_different_samples(folds, codes) else "clusters"
+
+
+def _check_labellings(sample: Sample, folds: Sequence[Fold]) -> None:
+    """Raise an error if no fold has anything to permute; warn if folds have few labellings."""
+    if not sample.design.restrictions:
+        return
+    parts = [sample.of_rows(fold.test) for fold in folds]
+    logs = np.array([_log_n_labellings(part) for part in parts])
+    several = np.array([np.ptp(part.kinds) > 0 for part in parts])
+    if several.any() and np.all(logs == 0.0):
+        raise ValueError(
+            f"{sample.design.named} leave no labelling of any fold but the observed one, so there "
+            "is nothing to permute: use fewer folds, or folds of clusters of equal sizes."
+        )
+    few = [
+        number for number in np.flatnonzero(several) if _few_labellings(parts[number]) is not None
+    ]
+    if few:
+        least = round(math.exp(logs[few].min()))
+        warn_caller(
+            f"{sample.design.named} leave few different labellings in {len(few)} of {len(folds)} "
+            f"folds ({', '.join(map(str, few))}; the smallest number is {least}). The p-value of a "
+            "fold is at least 1 divided by this number: use fewer folds.",
+            UserWarning,
+        )
+
+
+def _warn_of_unshuffled_folds(sample: Sample, folds: Sequence[Fold]) -> None:
+    """Warn about folds that depend on the labels and on the order of the rows."""
+    number = np.full(sample.n_items, -1)
+    for index, fold in enumerate(folds):
+        number[fold.test] = index
+    held_out = np.flatnonzero(number >= 0)
+    # Stratified folds without shuffling assign the rows of each class in order.
+    order = held_out[np.lexsort((held_out, sample.kinds[held_out]))]
+    is_next = np.diff(sample.kinds[order]) == 0
+    in_order = np.all(np.diff(number[order])[is_next] >= 0)
+    if in_order and not _are_contiguous(folds):
+        warn_caller(
+            "The folds are stratified without shuffling: they depend on the labels and the "
+            "order of the rows, and their p-values are far too small if scores are related to "
+            "this order. Pass a splitter with shuffle=True, unless the rows are already in "
+            "random order.",
+            UserWarning,
+        )
+
+
+def _warn_of_series(sample: Sample, folds: Sequence[Fold]) -> None:
+    """Warn about folds of consecutive rows in which consecutive labels are similar."""
+    if sample.design.restrictions or not _are_contiguous(folds):
+        return
+    held_out = np.concatenate([fold.test for fold in folds])
+    fold_of = np.repeat(np.arange(len(folds)), [fold.test.size for fold in folds])
+    in_one = fold_of[1:] == fold_of[:-1]
+
+    def n_unlike(kinds: Integers) -> int:
+        """Successive rows of a fold with different labels."""
+        return int(np.sum((kinds[1:] != kinds[:-1]) & in_one))
+
+    if _is_rare(n_unlike, sample.kinds[held_out], fold_of):
+        warn_caller(
+            "The folds consist of consecutive rows, and consecutive labels are more similar "
+            "than random labels, as in a time series: p-values are too small if consecutive "
+            "scores are similar too. Pass order=, the time or position of each row, to shift "
+            "the labels along the series instead.",
+            UserWarning,
+        )
+
+
+def _check_series_are_whole(sample: Sample, folds: Sequence[Fold]) -> None:
+    """Raise an error if a fold holds out samples that are not consecutive in a series."""
+    if sample.design.positions is None:
+        return
+    position, series = _places_in_series(sample)
+    for number, fold in enumerate(folds):
+        inside = np.lexsort((position[fold.test], series[fold.test]))
+        steps = np.diff(position[fold.test][inside])
+        if np.any((steps != 1) & (np.diff(series[fold.test][inside]) == 0)):
+            raise ValueError(
+                f"Fold {number} holds out samples that are not consecutive in order, and may "
+                "train on their neighbours: pass a splitter such as TimeSeriesSplit, with "
+                "sorted rows, or one that holds out whole series."
+            )
+
+
+def _places_in_series(sample: Sample) -> tuple[Integers, Integers]:
+    """Place of each sample in its series, and the number of the series."""
+    n_samples = sample.n_items
+    series, times = sample.design.strata, sample.design.positions
+    assert times is not None
+    if series is None:
+        series = np.zeros(n_samples, dtype=np.int64)
+    in_order = np.lexsort((times, series))
+    lengths = np.bincount(series)
+    place = np.empty(n_samples, dtype=np.int64)
+    place[in_order] = np.arange(n_samples) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return place, series
+
+
+def _few_labellings(sample: Sample) -> str | None:
+    """Text of a warning if only few different labellings are possible, else None."""
+    exchange = exchange_of(sample)
+    return None if exchange is None else few_labellings_warning(exchange, sample.kinds[:, None])
+
+
+def _log_n_labellings(sample: Sample) -> float:
+    """Logarithm of the number of different labellings."""
+    exchange = exchange_of(sample) or _free(sample.n_items)
+    return exchange.log_n_arrangements(sample.kinds)
+
+
+def _free(n_samples: int) -> Exchange:
+    """Exchange of all labels without restriction."""
+    return Exchange(np.zeros(n_samples, dtype=np.int64), np.arange(n_samples))
+
+
+def _is_rare(count: Callable[[Integers], int], kinds: Integers, strata: Integers) -> bool:
+    """Whether no random labelling within strata has such a small count."""
+    rng, observed = np.random.default_rng(0), count(kinds)
+    exchange = Exchange(strata, np.arange(kinds.size))
+    drawn = (kinds[exchange.draw_rows(1, rng)[0]] for _ in range(_N_DRAWS))
+    return all(count(labels) > observed for labels in drawn)
+
+
+def check_clusters_are_whole(folds: Sequence[Fold], codes: Integers, names: list[Any]) -> None:
+    """Raise an error if a fold trains on part of a cluster that it holds out."""
+    for number, fold in enumerate(folds):
+        if isinstance(fold.estimator, FrozenEstimator):
+            continue
+        both = np.intersect1d(codes[fold.train], codes[fold.test])
+        if both.size:
+            raise ValueError(
+                f"Cluster {names[both[0]]!r} is in the training set and in the held-out "
+                f"samples of fold {number}, which reveals its label to the estimator: "
+                f"{_WHOLE_CLUSTERS}."
+            )
+
+
+def hold_out_different_samples(folds: Sequence[Fold], clusters: Integers | None = None) -> bool:
+    """Whether every sample, or every cluster, is held out by at most one fold."""
+    tests = [fold.test if clusters is None else np.unique(clusters[fold.test]) for fold in folds]
+    held_out = np.concatenate(tests)
+    return bool(np.unique(held_out).size == held_out.size)
+
+
+def _are_contiguous(folds: Sequence[Fold]) -> bool:
+    """Whether each fold holds out consecutive rows."""
+    return all(fold.test.size > 1 and np.all(np.diff(fold.test) == 1) for fold in folds)
+
+
+# Splitters.
+
+
+def is_default(cv: Any) -> bool:
+    """Whether cv is an int or None, for which a splitter is made."""
+    return cv is None or isinstance(cv, Integral)
+
+
+def splitter(cv: Any, y: Any, groups: Any, estimators: Sequence[Any]) -> Any:
+    """Return a splitter; for an int, it shuffles with a fixed seed and keeps groups together."""
+    classifier = any(is_classifier(estimator) for estimator in estimators)
+    if isinstance(cv, Iterator):
+        cv = list(cv)
+    made = check_cv(cv, y, classifier=classifier)
+    if not is_default(cv):
+        are_frozen = all(isinstance(estimator, FrozenEstimator) for estimator in estimators)
+        return _CheckedSplitter(cv if hasattr(cv, "split") else list(cv), are_frozen)
+    of_groups = {StratifiedKFold: StratifiedGroupKFold, KFold: GroupKFold}
+    kind = type(made) if groups is None else of_groups[type(made)]
+    return kind(made.get_n_splits(), shuffle=True, random_state=0)
+
+
+@dataclass(frozen=True)
+class _CheckedSplitter:
+    """A splitter or a list of splits that are read, and checked before anything is fitted."""
+
+    cv: Any
+    may_overlap: bool
+
+    def split(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
+        """Return the rows of each fold as arrays of row numbers."""
+        if groups is not None:
+            params["groups"] = groups
+        splits = self.cv if isinstance(self.cv, list) else self.cv.split(X, y, **params)
+        n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+        return read_splits(splits, n_samples, "cv", self.may_overlap)
+
+    def get_n_splits(self, *args: Any, **params: Any) -> int:
+        """Return the number of folds."""
+        return len(self.cv) if isinstance(self.cv, list) else self.cv.get_n_splits(*args, **params)
+
+    def get_metadata_routing(self) -> Any:
+        """Return what the splitter asks for when metadata are routed."""
+        return get_routing_for_object(self.cv)
+
+
+def splits_by_groups(cv: Any) -> bool:
+    """Whether a splitter declares, as those of scikit-learn do, that it splits by groups."""
+    return bool(get_routing_for_object(cv).consumes("split", ["groups"]))
+
+
+def groups_of_clusters(design: Design) -> Integers | None:
+    """Clusters as groups of a splitter: numbers in the order of their values, if they have one."""
+    codes = design.clusters
+    if codes is None:
+        return None
+    names = design.names["clusters"]
+    try:
+        in_order = sorted(range(len(names)), key=names.__getitem__)
+    except TypeError:
+        return codes
+    return np.asarray(np.argsort(in_order)[codes], dtype=np.int64)
+
+
+def groups_for(cv: Any, groups: Any, design: Design, params: Any) -> Any:
+    """Groups for the splitter: those that were given, or the clusters if it splits by groups."""
+    if get_config()["enable_metadata_routing"] and "groups" in (params or {}):
+        if groups is not None:
+            raise ValueError(
+                "groups is given twice, as an argument and in params: leave one of them out."
+            )
+        return params["groups"]
+    if groups is None and (is_default(cv) or splits_by_groups(cv)):
+        return groups_of_clusters(design)
+    return groups
+
+
+def check_makes_splits(cv: Any, what: str) -> None:
+    """Raise an error for fixed splits, which are the same for all labels."""
+    if is_default(cv) or hasattr(cv, "split"):
+        return
+    raise ValueError(
+        f"{what} are split again for each permutation of the labels, but cv={type(cv).__name__} "
+        "has fixed splits, which may depend on the labels and make p-values too small: pass a "
+        "splitter, or PredefinedSplit if the splits are independent of the "
+        "labels."
+    )
+
+
+def with_groups(groups: Any, params: Any) -> dict[str, Any]:
+    """Groups and parameters for scikit-learn's cross-validation, with and without routing."""
+    if groups is not None and get_config()["enable_metadata_routing"]:
+        return {"params": {**(params or {}), "groups": groups}}
+    return {"groups": groups, "params": params}
+
+
+# Fits.
+
+
+def check_nothing_to_fit(given: Mapping[str, Any]) -> None:
+    """Raise an error if arguments for fitting are given with fitted folds."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} is for fitting, but a dict of cross_validate contains fitted estimators: "
+                "leave it out, or pass the estimator instead of the dict."
+            )
+
+
+def _nothing(estimator: Any, X: Any, y: Any) -> float:
+    """Return a dummy score, because only the fitted estimators are needed."""
+    return 0.0
+
+
+def fit_folds(estimator: Any, X: Any, y: Any, **options: Any) -> Mapping[str, Any]:
+    """Fit to each training set, and return estimators and indices as `cross_validate` does."""
+    fitted: Mapping[str, Any] = cross_validate(
+        estimator,
+        X,
+        y,
+        scoring=_nothing,
+        return_estimator=True,
+        return_indices=True,
+        error_score="raise",
+        **options,
+    )
+    return fitted

@@ -1,0 +1,551 @@
+"""Significance scorers: one number per fold, from labels and scores."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from inspect import signature
+from numbers import Integral
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.metrics import make_scorer
+
+from sklearn_rankinf._guard import default_errors, scorer_factory
+from sklearn_rankinf._metrics.metrics import as_metric, check_scalar_k
+from sklearn_rankinf._null.distribution import NullDistribution, pvalue_log_and_error, tolerating
+from sklearn_rankinf._null.metrics import check_metric_and_method
+from sklearn_rankinf._null.observations import (
+    check_takes_weights,
+    observe_ranking,
+    warn_of_design,
+    warn_of_undefined,
+)
+from sklearn_rankinf._ranking import (
+    Design,
+    PosLabel,
+    Ranking,
+    Sample,
+    as_seed_sequence,
+    check_average,
+    check_integer,
+    check_option,
+    check_pos_label,
+    check_weights_follow,
+)
+from sklearn_rankinf._significance.metric_test import significance_of
+from sklearn_rankinf._significance.results import adjusted, as_log10, standardized
+from sklearn_rankinf._statistics.additive import Metric, Statistic
+
+
+def resolution(log10_pvalue: float) -> float:
+    """Error of -log10 p that a search cannot use, ``0.01 + 0.001 |log10 p|``.
+
+    Candidates whose p-values are tiny differ by orders of magnitude, so that the number of digits
+    that can change their order falls with p.
+
+    Parameters
+    ----------
+    log10_pvalue : float
+        Base-10 logarithm of the p-value.
+
+    Returns
+    -------
+    float
+        The largest acceptable error of -log10 p.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf._model_selection.scorers import resolution
+    >>> round(resolution(-1.0), 3), round(resolution(-36.0), 3)
+    (0.011, 0.046)
+    """
+    return 0.01 + 0.001 * abs(log10_pvalue)
+
+
+# Relative error of a p-value that the resolution accepts for every p.
+_TOLERANCE = math.log(10.0) * resolution(0.0)
+_OUTPUTS = ("neg_log10_pvalue", "pvalue", "zscore", "adjusted", "statistic", "all")
+# Number of samples up to which all digits of a p-value cost little.
+_SHORT = 64
+# Only one scorer of a dict repeats the warnings of tests about weights and few labellings.
+_RESPONSE_METHODS = ("decision_function", "predict_proba", "predict")
+
+# Key of the dict -> (output, method); a method of None is the requested one.
+_ONE_METHOD: Mapping[str, tuple[str, str | None]] = MappingProxyType(
+    {
+        "statistic": ("statistic", None),
+        "neg_log10_pvalue": ("neg_log10_pvalue", None),
+        "pvalue": ("pvalue", None),
+        "zscore": ("zscore", None),
+        "adjusted": ("adjusted", None),
+    }
+)
+_BOTH_METHODS: Mapping[str, tuple[str, str | None]] = MappingProxyType(
+    {
+        "statistic": ("statistic", "auto"),
+        "zscore": ("zscore", "auto"),
+        "adjusted": ("adjusted", "auto"),
+        "pvalue_analytic": ("pvalue", "analytic"),
+        "pvalue_permutation": ("pvalue", "permutation"),
+        "neg_log10_pvalue_analytic": ("neg_log10_pvalue", "analytic"),
+        "neg_log10_pvalue_permutation": ("neg_log10_pvalue", "permutation"),
+    }
+)
+
+
+@scorer_factory
+def make_significance_scorer(
+    metric: str | Metric = "average_precision",
+    *,
+    method: str = "auto",
+    output: str = "neg_log10_pvalue",
+    k: float | None = None,
+    pos_label: PosLabel = 1,
+    average: str | None = None,
+    weights_follow: str = "label",
+    block_length: int | None = None,
+    n_permutations: int = 999,
+    random_state: Any = 0,
+    response_method: str | Sequence[str] = ("decision_function", "predict_proba"),
+) -> Any:
+    r"""Make a scorer that measures the evidence that a ranking is better than chance.
+
+    The scorer can be used wherever scikit-learn accepts ``scoring=``. It ranks the given samples by
+    the scores of the estimator and tests the ranking against random labelling.
+
+    Parameters
+    ----------
+    metric : str or metric, default="average_precision"
+        The metric to test: ``"average_precision"``, ``"recall_at_k"``, ``"precision_at_k"``,
+        ``"enrichment_at_k"``, ``"f_score_at_k"``, ``"roc_auc"``, ``"dcg"``, ``"ndcg"``,
+        ``"bedroc"``, ``"rie"``, ``"reciprocal_rank"``, or a metric, such as ``Bedroc(alpha=50.0)``.
+    method : str, default="auto"
+        Method of the p-value: ``"auto"``, ``"analytic"``, ``"permutation"``, an approximation that
+        the null distribution of the metric has, such as ``"normal"``; or ``"both"``, analytic and
+        permutation side by side.
+    output : str, default="neg_log10_pvalue"
+        Quantity that a scorer returns: ``"neg_log10_pvalue"``, the evidence, on a scale on which
+        greater is better and no value underflows; ``"zscore"``, the distance from chance in
+        standard deviations; ``"adjusted"``, the statistic on a scale with chance at 0 and a perfect
+        ranking at 1; ``"statistic"``, the metric; ``"pvalue"``, for information only and never for
+        `refit` or selection, since searches maximise; or ``"all"`` of them.
+    k : int or float, optional
+        Cut-off for the metrics at k and, optionally, for average precision, DCG and NDCG: a number
+        of samples, or a fraction of them between 0 and 1, rounded up. A fraction is usually the
+        better choice because folds differ in size; an int larger than a fold is an error.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives. Required for string labels, unless `average` is given.
+    average : {"macro", "weighted", "micro"}, optional
+        Average over the classes of multiclass and multilabel labels, as in scikit-learn. Such
+        averages have no null distribution in closed form: ``method="auto"`` selects permutation,
+        and with ``method="both"`` only the analytic scorers of the dict fail. `average` is ignored
+        for binary labels; if `pos_label` is also left at 1, the larger label is then the positive
+        one.
+    weights_follow : {"label", "score"}, default="label"
+        Whether weights move with the labels or stay with the scores when labels are permuted; see
+        :func:`metric_test`.
+    block_length : int, optional
+        Number of consecutive samples that are permuted as a block, if the scorer receives the
+        `order` of the samples; by default labels are shifted.
+    n_permutations : int, default=999
+        Number of random labellings for permutation. The p-value is never below
+        ``1 / (n_permutations + 1)``.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random labellings. With an int all candidates and folds use the same ones.
+    response_method : str or sequence of str, default=("decision_function", "predict_proba")
+        Methods of the estimator that return the scores; the first available one is used.
+        ``"predict"`` is for regressors.
+
+    Returns
+    -------
+    scorer : callable or dict of callables
+        A scorer ``(estimator, X, y) -> float`` made by :func:`sklearn.metrics.make_scorer`. With
+        ``output="all"`` a dict of such scorers with the keys ``statistic``, ``neg_log10_pvalue``,
+        ``pvalue``, ``zscore`` and ``adjusted``. With ``method="both"`` a dict with the keys
+        ``statistic``, ``zscore``, ``adjusted``, ``pvalue_analytic``, ``pvalue_permutation``,
+        ``neg_log10_pvalue_analytic`` and ``neg_log10_pvalue_permutation``. The dict can be passed
+        as `scoring` to :func:`sklearn.model_selection.cross_validate` and to searches; a search
+        then needs a key or a callable as `refit`.
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type, or if this function is itself passed as a scorer.
+    ValueError
+        If an argument is not one of those above, if `k` is missing for a metric that needs it or
+        given for a metric that takes none, or if `output` is not ``"all"`` with ``method="both"``.
+        The scorer raises a ValueError for invalid labels and scores, for an int `k` larger than a
+        fold, for multiclass or multilabel labels without `average`, and if ``method="analytic"`` is
+        not available.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If the labels of a fold have no positives.
+    UserWarning
+        If a permutation p-value is the smallest possible one, so that candidates tie; if a fold has
+        few different labellings; and if the test warns about weights.
+
+    See Also
+    --------
+    average_precision_significance_scorer : The scorer with default arguments.
+    average_precision_test : The complete test of given labels and scores.
+    sklearn.metrics.make_scorer : Make a scorer of any metric function.
+    sklearn.model_selection.permutation_test_score : Test of an estimator by refitting it.
+
+    Notes
+    -----
+    The default score is
+
+    .. math:: -\log_{10} P(S \ge s),
+
+    for the value :math:`s` of the metric on the fold, under the hypothesis that every choice of the
+    positives among the samples is equally likely, given the scores and their ties. The mean score
+    over folds ranks candidates. It is not valid evidence that the winner is better than chance,
+    because training sets overlap and the best of many candidates is selected.
+
+    To keep a search almost as fast as one that is scored by average precision, exact p-values that
+    take long to compute have a resolution of at most 0.01 + 0.001 E in the default score E: 0.011
+    at E = 1, and 0.046 at E = 36. Far out, scores of different candidates are far apart, so that
+    more digits cannot change their order. Most scores have an error below 0.001.
+    :func:`average_precision_test` computes all digits.
+
+    All folds and candidates are scored on one scale. With ``method="auto"``, an exact null
+    distribution is always used if there is one. If no error of an exact p-value below 10 percent
+    can be stated, the score is that of its guaranteed upper bound, and so a lower bound of the
+    evidence. If a p-value takes too long to compute, the error is raised, for which scikit-learn
+    has ``error_score``.
+
+    A fold without evidence does not stop a search: if all labels or all scores are equal, the
+    statistic is that of the test, p is 1 and all other outputs are 0. A fold of multiclass labels
+    in which a class is missing is an error, as in scikit-learn: use stratified folds.
+
+    Weights, strata, clusters and the order of the samples are passed to scorers by metadata
+    routing. Enable metadata routing, call ``set_score_request(sample_weight=True)``,
+    ``set_score_request(clusters=True)``, or the same with `strata` or `order`, on the scorer or on
+    each scorer of a dict, and pass the arrays as metadata, in `params` or to `fit`. Each fold gets
+    its rows of these arrays, and labels are permuted within strata, by whole clusters, or along the
+    series, as in :func:`average_precision_test`. None of these cases has a null distribution in
+    closed form. A fold in which nothing can be permuted has no evidence. Metrics other than average
+    precision do not accept weights. Clusters do not affect the splits: use a splitter that keeps
+    groups together as well.
+
+    Halving searches such as :class:`sklearn.model_selection.HalvingGridSearchCV` accept a single
+    scorer and no dict, so ``output="all"`` and ``method="both"`` cannot be used with them.
+    :class:`sklearn.model_selection.TunedThresholdClassifierCV` cannot use these scorers: it
+    varies the threshold of hard labels, while a ranking is the same for every threshold.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import GridSearchCV, cross_val_score
+    >>> from sklearn_rankinf import make_significance_scorer
+    >>> X, y = make_classification(300, weights=[0.9], random_state=0)
+    >>> scorer = make_significance_scorer("recall_at_k", k=0.1)
+    >>> cross_val_score(LogisticRegression(), X, y, scoring=scorer).shape
+    (5,)
+    >>> scorers = make_significance_scorer(output="all")
+    >>> list(scorers)
+    ['statistic', 'neg_log10_pvalue', 'pvalue', 'zscore', 'adjusted']
+    >>> search = GridSearchCV(
+    ...     LogisticRegression(), {"C": [0.01, 1.0]}, scoring=scorers, refit="neg_log10_pvalue"
+    ... )
+    >>> bool((search.fit(X, y).cv_results_["mean_test_pvalue"] < 0.05).all())
+    True
+
+    Clusters are passed by metadata routing, with folds that keep them together:
+
+    >>> import numpy as np
+    >>> import sklearn
+    >>> from sklearn.model_selection import StratifiedGroupKFold
+    >>> patient = np.repeat(np.arange(60), 5)
+    >>> y = (patient < 12).astype(int)
+    >>> cv = StratifiedGroupKFold(2, shuffle=True, random_state=0)
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     scorer = make_significance_scorer().set_score_request(clusters=True)
+    ...     scores = cross_val_score(
+    ...         LogisticRegression(),
+    ...         X,
+    ...         y,
+    ...         cv=cv,
+    ...         scoring=scorer,
+    ...         params={"groups": patient, "clusters": patient},
+    ...     )
+    >>> scores.shape
+    (2,)
+    """
+    keys = _keys_of(method, output)
+    n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    options: dict[str, Any] = {"method": "permutation" if method == "both" else method}
+    options |= {"k": k, "average": average}
+    _check_metric(metric, random_state=random_state, **options)
+    options |= {"n_permutations": n_permutations, "random_state": random_state}
+    weights_follow = check_weights_follow(weights_follow)
+    if weights_follow != "label":
+        check_takes_weights(metric, f"weights_follow={weights_follow!r}")
+    if block_length is not None:
+        block_length = check_integer(block_length, "block_length", 1)
+    options |= {"weights_follow": weights_follow, "block_length": block_length}
+    # A worker process finds the metrics of the package by name; custom ones are sent to it.
+    _check_response_method(response_method)
+    check_pos_label(pos_label)
+    # scikit-learn selects a column of the scores by pos_label, and raises an error if pos_label
+    # is not one of the classes, even if no column has to be selected.
+    if average is None or pos_label != 1:
+        options["pos_label"] = pos_label
+    options["in_dict"] = keys is not None
+
+    def scorer(output: str, method: str | None) -> Any:
+        own = options if method is None else {**options, "method": method}
+        named = {name: value for name, value in own.items() if value != _DEFAULTS[name]}
+        return make_scorer(
+            significance_score,
+            response_method=response_method,
+            metric=metric,
+            output=output,
+            **named,
+        )
+
+    if keys is None:
+        return scorer(output, None)
+    return {key: scorer(*of_key) for key, of_key in keys.items()}
+
+
+@default_errors
+def significance_score(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    metric: str | Metric = "average_precision",
+    output: str = "neg_log10_pvalue",
+    method: str = "auto",
+    k: float | None = None,
+    pos_label: PosLabel | None = None,
+    average: str | None = None,
+    n_permutations: int = 999,
+    random_state: Any = 0,
+    in_dict: bool = False,
+    weights_follow: str = "label",
+    block_length: int | None = None,
+    sample_weight: ArrayLike | None = None,
+    strata: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
+) -> float:
+    """Score the labels and scores of one fold; see `make_significance_scorer`.
+
+    Only the quantities that `output` needs are computed, and a fold without evidence scores 0. All
+    scorers of a dict score the same folds, so only one of them warns about a fold without
+    positives, and only one about the smallest possible p-values.
+    """
+    options = {"method": method, "n_permutations": n_permutations, "random_state": random_state}
+    if k is not None:
+        _check_fold_holds(k, np.shape(y_score)[0])
+    chosen = as_metric(metric, k)
+    warns = _warns(output, in_dict)
+    several = np.ndim(y_score) == 2 and np.shape(y_score)[1] > 1
+    if several:
+        _check_average_is_given(average, np.shape(y_score)[1])
+    if pos_label is None:
+        pos_label = 1 if several else _greater_label(y_true)
+    sample = Sample.read(
+        y_true,
+        y_score,
+        pos_label=pos_label,
+        columns="classes" if several else "",
+        sample_weight=sample_weight,
+        strata=strata,
+        clusters=clusters,
+        order=order,
+        block_length=block_length,
+    )
+    if not several and sample.n_positives == 0:
+        if not in_dict or output == "statistic":
+            _warn_of_no_positives()
+        sample = replace(sample, design=Design(sample.n_items))
+    if several or sample.design.restrictions or sample.design.weights is not None:
+        averaged = {"average": average if several else None, "weights_follow": weights_follow}
+        score, ran = _score_by_test(sample, chosen, output, averaged, options, warns)
+    else:
+        score, ran = _score_ranking(sample.rankings[0], chosen, output, options)
+    if warns and ran == "permutation" and _is_at_floor(score, output, n_permutations):
+        _warn_of_the_floor(n_permutations)
+    return score
+
+
+_DEFAULTS = {
+    name: parameter.default for name, parameter in signature(significance_score).parameters.items()
+}
+
+
+def _score_ranking(
+    ranking: Ranking, metric: Metric, output: str, options: dict[str, Any]
+) -> tuple[float, str]:
+    """Return one output for a binary ranking, and the method that was used."""
+    statistic, null = observe_ranking(ranking, metric, **options)
+    # Many folds share the null distribution of a short list without ties, which is cached.
+    in_a_hurry = ranking.n_samples > _SHORT or ranking.n_blocks < ranking.n_samples
+    null = tolerating(null, _TOLERANCE) if in_a_hurry else null
+    if output == "pvalue":
+        return float(null.pvalue(statistic)), null.method
+    if output == "neg_log10_pvalue":
+        log_pvalue = pvalue_log_and_error(null, statistic, "greater")[1]
+        return abs(float(as_log10(log_pvalue))), null.method
+    return _read_without_tail(statistic, null, output), null.method
+
+
+def _read_without_tail(statistic: float, null: NullDistribution, output: str) -> float:
+    """Return an output that needs only the moments of the null distribution."""
+    if output == "statistic":
+        return statistic
+    scaled = standardized if output == "zscore" else adjusted
+    return _or_nothing(float(scaled(statistic, null)))
+
+
+def _score_by_test(
+    sample: Sample,
+    metric: Metric,
+    output: str,
+    averaged: dict[str, Any],
+    options: dict[str, Any],
+    warns: bool,
+) -> tuple[float, str]:
+    """Return one output of the complete test, for weights, averages and restrictions."""
+    if output == "statistic":
+        options = {**options, "n_permutations": 1}  # the statistic does not depend on them
+    if warns:
+        warn_of_design(sample, **averaged)
+    result = significance_of(metric, sample, n_jobs=None, **averaged, **options)
+    warn_of_undefined(result.metric, sample, averaged["average"])
+    if output == "neg_log10_pvalue":
+        return abs(float(result.log10_pvalue)), result.method
+    field = "adjusted_statistic" if output == "adjusted" else output
+    return _or_nothing(float(getattr(result, field))), result.method
+
+
+def _warns(output: str, in_dict: bool) -> bool:
+    """Whether this scorer warns on behalf of all scorers of a dict."""
+    return output == "neg_log10_pvalue" or (output == "pvalue" and not in_dict)
+
+
+def _or_nothing(score: float) -> float:
+    """Return 0, no evidence, for a score that is undefined with one class or one score."""
+    return 0.0 if math.isnan(score) else score
+
+
+def _greater_label(y_true: ArrayLike) -> PosLabel:
+    """Default positive label of binary labels, as in scikit-learn's scorers."""
+    labels = np.unique(np.asarray(y_true))
+    if labels.size > 1:
+        return labels[-1:].tolist()[0]  # type: ignore[no-any-return]
+    label = labels.tolist()[0]
+    if isinstance(label, str) or label not in (-1, 0, 1):
+        raise ValueError(
+            f"All samples have the label {label!r}, which may be positive or negative: pass "
+            "pos_label to make_significance_scorer."
+        )
+    return 1
+
+
+# Each warning comes from one line and has the same text for all outputs, so that warning filters
+# treat repeated warnings as the same.
+
+
+def _warn_of_no_positives() -> None:
+    warnings.warn(
+        "There are no positives in y_true, so the statistic of this fold is set to 0 and its "
+        "p-value to 1: use stratified folds, which spread the positives evenly.",
+        UndefinedMetricWarning,
+        stacklevel=1,
+    )
+
+
+def _warn_of_the_floor(n_permutations: int) -> None:
+    warnings.warn(
+        f"A permutation p-value has its smallest possible value, 1/{n_permutations + 1} with "
+        f"{n_permutations} permutations, and candidates with this value tie: use "
+        "method='analytic', which has no such limit, or a larger n_permutations if there is no "
+        "analytic null distribution.",
+        UserWarning,
+        stacklevel=1,
+    )
+
+
+def _is_at_floor(score: float, output: str, n_permutations: int) -> bool:
+    """Whether no random labelling was as extreme, so that p = 1 / (n_permutations + 1)."""
+    pvalue = score if output == "pvalue" else 10.0**-score
+    return pvalue * (n_permutations + 1) < 1.5
+
+
+# Arguments of the scorers.
+
+
+def _keys_of(method: str, output: str) -> Mapping[str, tuple[str, str | None]] | None:
+    """Return the keys of the requested dict, or None for a single scorer."""
+    output = check_option(output, "output", _OUTPUTS)
+    if method != "both":
+        return _ONE_METHOD if output == "all" else None
+    if output not in ("neg_log10_pvalue", "all"):
+        raise ValueError(
+            f"method='both' returns a dict with every output; got output={output!r}: leave output "
+            f"out, or pass method='analytic' or method='permutation' with output={output!r}."
+        )
+    return _BOTH_METHODS
+
+
+def _check_metric(metric: Any, *, k: Any, average: Any, method: str, random_state: Any) -> None:
+    """Check the metric once, before any fold is scored."""
+    chosen = as_metric(metric, k)
+    check_scalar_k(chosen)
+    average = check_average(average)
+    if average is not None and not isinstance(chosen, Statistic):
+        raise ValueError(
+            f"metric={metric!r} has no average over classes; got average={average!r}: leave it "
+            "out and score one class with pos_label."
+        )
+    cut: Any = getattr(chosen, "k", None)
+    n_samples = max(4, int(cut) + 1) if isinstance(cut, Integral) else 4
+    check_metric_and_method(chosen, method, n_samples, 2)
+    if not isinstance(random_state, np.random.RandomState | np.random.Generator):
+        as_seed_sequence(random_state)
+
+
+def _check_response_method(response_method: Any) -> None:
+    methods = [response_method] if isinstance(response_method, str) else response_method
+    if (
+        not isinstance(methods, list | tuple)
+        or not methods
+        or any(name not in _RESPONSE_METHODS for name in methods)
+    ):
+        raise ValueError(
+            f"response_method must be one of {', '.join(map(repr, _RESPONSE_METHODS))} or a list "
+            f"of them; got {response_method!r}."
+        )
+
+
+def _check_fold_holds(k: float, n_samples: int) -> None:
+    if isinstance(k, Integral) and k > n_samples:
+        raise ValueError(
+            f"k={k} is more than the {n_samples} samples of this fold: pass a smaller k to "
+            "make_significance_scorer, or a fraction of the samples such as k=0.1."
+        )
+
+
+def _check_average_is_given(average: str | None, n_columns: int) -> None:
+    if average is None:
+        raise ValueError(
+            f"y_score has {n_columns} columns, as for multiclass or multilabel labels, but average "
+            "is not given: pass average='macro', 'weighted' or 'micro' to "
+            "make_significance_scorer."
+        )
+
+
+average_precision_significance_scorer: Any = make_significance_scorer()
+"""Scorer of average precision by -log10 p of the exact test: `make_significance_scorer()`."""

@@ -1,0 +1,1176 @@
+"""Significance tests over the folds of cross-validation, and of whole searches."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp, xlogy
+from sklearn.base import clone
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import cross_val_score
+from sklearn.utils import indexable
+from sklearn.utils.parallel import Parallel, delayed
+
+from sklearn_rankinf._estimation.estimates import Estimate
+from sklearn_rankinf._guard import default_errors
+from sklearn_rankinf._metrics.metrics import AveragePrecision, as_metric, in_sentence
+from sklearn_rankinf._model_selection.fold_means import FoldMean
+from sklearn_rankinf._model_selection.folds import (
+    check_folds,
+    check_groups,
+    check_makes_splits,
+    check_nothing_to_fit,
+    check_permutations,
+    fit_folds,
+    groups_for,
+    groups_of_clusters,
+    hold_out_different_samples,
+    is_default,
+    permuted,
+    sample_of_labels,
+    samples_in_several_folds,
+    splits_by_groups,
+    splitter,
+    warn_of_few_labellings,
+    with_groups,
+)
+from sklearn_rankinf._model_selection.scorers import make_significance_scorer
+from sklearn_rankinf._null.distribution import (
+    NullDistribution,
+    monte_carlo_error,
+    resamples_of,
+)
+from sklearn_rankinf._null.mean import MeanNullDistribution
+from sklearn_rankinf._permutation.draws import Draws
+from sklearn_rankinf._permutation.exchange import AnyExchange
+from sklearn_rankinf._permutation.restrictions import RESTRICTED, exchange_of
+from sklearn_rankinf._ranking import (
+    Design,
+    Fold,
+    PosLabel,
+    Sample,
+    as_seed_sequence,
+    check_confidence_level,
+    check_integer,
+    check_n_jobs,
+    check_no_closed_form,
+    check_option,
+    check_verbose,
+    estimator_scores,
+    folds_of,
+    warn_caller,
+)
+from sklearn_rankinf._results import (
+    ConfidenceInterval,
+    Result,
+    format_value,
+    one_below_another,
+    state_drawn_pvalue,
+    state_pvalue,
+)
+from sklearn_rankinf._significance.metric_test import significance_of
+from sklearn_rankinf._significance.results import as_log10, permutation_interval, pvalue_fields
+from sklearn_rankinf._statistics.additive import Metric, Statistic
+from sklearn_rankinf._statistics.increments import Floats, Integers
+
+_COMBINATIONS = ("bonferroni", "twice_mean", "cauchy", "convolution", "fisher")
+_CONVOLVED = ("analytic", "permutation", "normal", "pearson3")
+_RULES = {
+    "bonferroni": "Bonferroni's rule",
+    "twice_mean": "twice the mean of the p-values",
+    "cauchy": "the Cauchy combination",
+    "fisher": "Fisher's method",
+}
+# Log p-value below which cot(pi p) equals 1 / (pi p) in floating point and may overflow.
+_SMALL = -600.0
+# Relative difference up to which two scores count as equal.
+_SAME = 1e-12
+_ANOTHER_CV = "use another cv, or combine='bonferroni', which is valid for any folds"
+
+
+# Folds.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CrossValSignificanceResult(Result):
+    """Result of :func:`cross_val_significance`.
+
+    Attributes
+    ----------
+    statistic : float
+        Mean of the metric over the folds.
+    pvalue : float
+        Combined p-value of the folds.
+    log10_pvalue : float
+        Base-10 logarithm of the p-value, finite even if `pvalue` underflows to 0.
+    pvalue_low, pvalue_high : float
+        Combination of the lower and of the upper limits of the p-values of the folds; see
+        `pvalue_interval` of the tests. With ``combine="convolution"`` the interval for the p-value.
+    pvalue_is_bound : bool
+        Whether the p-value is an upper bound, because the p-value of a fold is one: a guaranteed
+        bound of the exact p-value, or the smallest possible one of the random labellings.
+    fold_statistics : ndarray of shape (n_splits,)
+        The metric on the held-out samples of each fold.
+    fold_pvalues, fold_log10_pvalues : ndarray of shape (n_splits,)
+        P-value of each fold and its base-10 logarithm.
+    metric : metric
+        The metric.
+    fold_tests : tuple of length n_splits
+        The complete result of the test of each fold, with its null distribution.
+    combine : {"bonferroni", "twice_mean", "cauchy", "convolution", "fisher"}
+        Method that combined the p-values.
+    n_splits : int
+        Number of folds.
+    null_distribution : NullDistribution or None
+        Null distribution of the mean over the folds; only for ``combine="convolution"``.
+    refit_statistic : float or None
+        Mean over the folds as computed for the refits; None without refits.
+    refit_pvalue : float or None
+        Proportion of cross-validations, the observed one included, with a mean over the folds at
+        least as large as the observed mean; None without refits.
+    refit_statistics : ndarray of shape (refit_permutations,) or None
+        Means over the folds of the refits to permuted labels; None without refits.
+    interval_target : str
+        The quantity that :meth:`confidence_interval` estimates.
+
+    See Also
+    --------
+    cross_val_significance : The function that returns this result.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_rankinf import cross_val_significance
+    >>> X, y = make_classification(300, weights=[0.9], random_state=0)
+    >>> result = cross_val_significance(LogisticRegression(), X, y)
+    >>> result.n_splits, [test.n_positives for test in result.fold_tests]
+    (5, [7, 6, 6, 6, 6])
+    >>> print(result.summary())
+    Mean average precision over 5 folds was ... (chance ...), p = ... for better than random
+    labelling (exact test of each fold, combined by Bonferroni's rule, one-sided; 31 positives among
+    300 held-out samples).
+    """
+
+    statistic: float
+    pvalue: float
+    log10_pvalue: float = field(repr=False)
+    pvalue_low: float = field(repr=False)
+    pvalue_high: float = field(repr=False)
+    pvalue_is_bound: bool
+    fold_statistics: Floats = field(repr=False)
+    fold_pvalues: Floats = field(repr=False)
+    fold_log10_pvalues: Floats = field(repr=False)
+    fold_tests: tuple[Any, ...] = field(repr=False)
+    combine: str
+    n_splits: int
+    null_distribution: NullDistribution | None = field(default=None, repr=False)
+    refit_statistic: float | None = field(default=None, repr=False)
+    refit_pvalue: float | None = None
+    refit_statistics: Floats | None = field(default=None, repr=False)
+    _interval: _IntervalOfMean | None = None
+
+    @property
+    def metric(self) -> Metric:
+        """The metric."""
+        metric: Metric = self.fold_tests[0].metric
+        return metric
+
+    @property
+    def interval_target(self) -> str:
+        """The quantity that the interval of the mean over the folds estimates."""
+        title = in_sentence(self.fold_tests[0].metric.title)
+        return (
+            f"expected {title} of models trained on folds of this size, on held-out data of the "
+            "size of a fold"
+        )
+
+    def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
+        r"""Confidence interval of the mean over the folds.
+
+        The interval estimates the expected metric of models trained on training sets of this size,
+        on held-out data of the size of a fold. It does not estimate the metric of the model that is
+        fitted to all samples, nor the metric on a larger list.
+
+        Parameters
+        ----------
+        confidence_level : float, default=0.95
+            Nominal coverage of the interval.
+
+        Returns
+        -------
+        interval : ConfidenceInterval
+            The limits.
+
+        Raises
+        ------
+        ValueError
+            If folds hold out the same samples or the same clusters, if a fold holds out fewer than
+            two independent positives or negatives, if there is an `order`, or if the metric is the
+            reciprocal rank, which depends on a single sample of each fold.
+
+        See Also
+        --------
+        metric_interval : Interval of one ranking.
+        cross_val_comparison : Interval of the difference between two estimators.
+
+        Notes
+        -----
+        The limits are :math:`\bar S \pm t \sqrt{\sum_k V_k} / K` with the influence variance
+        :math:`V_k` of each fold, which takes clusters and strata into account. The quantile is that
+        of Student's t with Satterthwaite's degrees of freedom, :math:`m_k - 1` for a fold with
+        :math:`m_k` positives. The upper limit is at most the value of perfect rankings. The
+        interval is conditional on the fitted models. Its coverage is slightly too
+        low, most of all near chance (:ref:`model_selection`).
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn_rankinf import cross_val_significance
+        >>> X, y = make_classification(300, weights=[0.9], flip_y=0.05, random_state=0)
+        >>> result = cross_val_significance(LogisticRegression(), X, y)
+        >>> low, high = result.confidence_interval()
+        >>> low < result.statistic < high
+        True
+        >>> result.interval_target
+        'expected average precision of models trained on folds of this size, on held-out data of the
+        size of a fold'
+        """
+        confidence_level = check_confidence_level(confidence_level)
+        if self._interval is None:
+            return ConfidenceInterval(math.nan, math.nan)
+        return ConfidenceInterval(*self._interval(confidence_level))
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        return {"fold": list(range(self.n_splits)), **one_below_another(self.fold_tests)}
+
+    def _sentences(self) -> Iterable[str]:
+        tests = self.fold_tests
+        is_bound = self.pvalue_is_bound
+        exact = "upper bound from the exact null distribution" if is_bound else "exact test"
+        ways = {"analytic": exact, "permutation": "permutation test"}
+        if self.null_distribution is None:
+            test = ways.get(tests[0].method, f"method {tests[0].method}")
+            how = f"{test} of each fold, combined by {_RULES[self.combine]}"
+        else:
+            null = self.null_distribution
+            n_resamples, _ = resamples_of(null, self.statistic, "greater")
+            how = f"{ways.get(null.method, f'method {null.method}')} of the mean"
+            how += f" with {n_resamples} random labellings" if n_resamples else ""
+        chance = float(np.mean([test.chance for test in tests]))
+        refits = ""
+        if self.refit_pvalue is not None and self.refit_statistics is not None:
+            n_refits = len(self.refit_statistics)
+            stated = state_drawn_pvalue(self.refit_pvalue, n_refits)
+            refits = f", and {stated} by {n_refits} refits to permuted labels"
+        return [
+            f"Mean {in_sentence(tests[0].metric.title)} over {self.n_splits} folds was "
+            f"{format_value(self.statistic)} (chance {format_value(chance)}), "
+            f"{state_pvalue(self.log10_pvalue, is_bound)} for better than random "
+            f"labelling ({how}, "
+            f"one-sided; {sum(test.n_positives for test in tests)} positives among "
+            f"{sum(test.n_samples for test in tests)} held-out samples){refits}."
+        ]
+
+
+@default_errors
+def cross_val_significance(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    groups: Any = None,
+    strata: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
+    block_length: int | None = None,
+    cv: Any = None,
+    metric: str | Metric = "average_precision",
+    method: str = "auto",
+    combine: str = "bonferroni",
+    k: float | None = None,
+    pos_label: PosLabel = 1,
+    response_method: str | Sequence[str] = ("decision_function", "predict_proba"),
+    params: Mapping[str, Any] | None = None,
+    refit_permutations: int | None = None,
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> CrossValSignificanceResult:
+    r"""Test by cross-validation whether an estimator ranks held-out samples better than chance.
+
+    The ranking of each fold's held-out samples is tested against random labelling, and the p-values
+    of the folds are combined into one.
+
+    Parameters
+    ----------
+    estimator : estimator or dict
+        The estimator to fit on each training set; or the result of
+        :func:`sklearn.model_selection.cross_validate` for `X` and `y` with
+        ``return_estimator=True`` and ``return_indices=True``, whose estimators are not refitted.
+    X : array-like of shape (n_samples, n_features)
+        The samples.
+    y : array-like of shape (n_samples,)
+        The binary labels.
+    groups : array-like of shape (n_samples,), optional
+        Groups of the samples, used only by the splitter; by default the `clusters`, for the
+        default splitter and for those that split by groups, such as
+        :class:`sklearn.model_selection.StratifiedGroupKFold`.
+    strata : array-like of shape (n_samples,), optional
+        Stratum of each sample, any hashable values. Labels are permuted only within strata, in the
+        tests of the folds and for the refits. Requires permutation.
+    clusters : array-like of shape (n_samples,), optional
+        Cluster of each sample, any hashable values. All samples of a cluster must have the same
+        label. The labels of whole clusters are permuted among clusters of the same size, in the
+        tests of the folds and for the refits. Requires permutation.
+    order : array-like of shape (n_samples,), optional
+        Time or position of each sample, for a series whose labels are autocorrelated. Labels are
+        shifted along the held-out samples of a fold, and along all samples for the refits; each
+        stratum is a separate series. Requires permutation and folds of consecutive samples, such as
+        those of :class:`sklearn.model_selection.TimeSeriesSplit`.
+    block_length : int, optional
+        With `order`, permute blocks of this many consecutive samples instead of shifting.
+    cv : int, splitter or iterable, optional
+        Cross-validation splitting strategy. An int, 5 by default, sets the number of shuffled folds
+        with a fixed seed. They are stratified for classifiers and keep groups together if there are
+        `groups` or `clusters`. Splitters and iterables of splits are used as in
+        :func:`sklearn.model_selection.cross_validate`; rows may be numbers or boolean masks.
+    metric : str or metric, default="average_precision"
+        A metric, such as ``RocAuc()``, or its name; see :func:`metric_test`.
+    method : str, default="auto"
+        Method of the p-values of the folds; see :func:`metric_test`.
+    combine : str, default="bonferroni"
+        Method that combines the p-values. ``"bonferroni"``, K times the smallest of K p-values, and
+        ``"twice_mean"``, twice their mean, are valid under any dependence between the folds.
+        ``"cauchy"`` is approximately valid, without a guarantee. ``"convolution"`` uses the null
+        distribution of the mean over the folds, for a scorer that was fitted to other samples.
+        ``"fisher"`` is for folds that train only on the past, and for such a scorer.
+    k : int or float, optional
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
+        samples at the top of a fold, or a fraction of its samples between 0 and 1, rounded up.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives.
+    response_method : str or sequence of str, default=("decision_function", "predict_proba")
+        Methods of the estimator that return the scores; the first available one is used.
+    params : dict, optional
+        Parameters for fitting and for metadata routing, as in
+        :func:`sklearn.model_selection.cross_validate`.
+    refit_permutations : int, optional
+        Number of permutations of the labels for which the whole cross-validation is repeated. By
+        default it is not repeated.
+    n_permutations : int, default=9999
+        Number of random labellings of each fold for ``method="permutation"``.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random labellings and of the permutations.
+    n_jobs : int, optional
+        Number of jobs for fits, predictions, tests and refits. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of joblib; larger values print more messages.
+
+    Returns
+    -------
+    result : CrossValSignificanceResult
+        The mean over the folds, the combined p-value, and the tests of the folds.
+
+    Raises
+    ------
+    TypeError
+        If the estimator has none of the response methods, or if an argument has the wrong type.
+    ValueError
+        If `combine` is not one of those above, or its condition is not met; if a dict lacks the
+        estimators or the indices, or is combined with arguments that only fitting needs; if there
+        are no folds, or a fold has no rows, rows out of range, a held-out row twice, or rows that
+        it both trains on and holds out, unless nothing is fitted; if `groups` is also in `params`;
+        if labels, scores or options are invalid for the test of the metric; if the labels are
+        constant within `groups`, and neither `clusters` nor `strata` are given; if labels differ
+        within a cluster, or a cluster is in the training set and the held-out samples of a fold; if
+        with `order` a fold holds out samples that are not consecutive; if there is nothing to
+        permute; or if `cv` is an iterable of splits and there are refits.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If a fold has only one class: its p-value is 1.
+    UserWarning
+        If folds are stratified without shuffling; if labels are more similar within `groups`, or
+        within folds of consecutive rows, than random labels are; and if a fold has fewer different
+        labellings than 1000 (with strata, clusters or blocks) or 100 (with shifts).
+
+    See Also
+    --------
+    search_permutation_test : Test of a search that chooses among many estimators.
+    make_significance_scorer : The same tests as scorers for scikit-learn's tools.
+    sklearn.model_selection.permutation_test_score : Refits without clusters.
+
+    Notes
+    -----
+    With p-values :math:`p_1, \dots, p_K` of the folds,
+
+    * ``"bonferroni"`` is :math:`\min(1, K \min_k p_k)`;
+    * ``"twice_mean"`` is :math:`\min(1, \frac{2}{K} \sum_k p_k)` [1]_;
+    * ``"cauchy"`` is :math:`\frac12 - \frac1\pi \arctan \frac1K \sum_k \tan \pi (\frac12 - p_k)`
+      [2]_, which is 1 if a fold has a p-value of 1;
+    * ``"fisher"`` is the tail of the chi-squared distribution with 2K degrees of freedom at
+      :math:`-2 \sum_k \ln p_k`. It needs folds with disjoint held-out samples that are used to
+      train neither their own estimator nor that of an earlier fold, such as those of
+      :class:`sklearn.model_selection.TimeSeriesSplit`. Each p-value is then valid given the earlier
+      ones;
+    * ``"convolution"`` is :math:`P(\bar S \ge \bar s)` for the mean over the folds, given the ties,
+      if labels are permuted within folds. It needs a
+      :class:`sklearn.frozen.FrozenEstimator` and disjoint held-out samples. The null distribution
+      is exact for average precision without `k`; for other metrics ``method="auto"`` selects
+      permutation, as the `method` of the null distribution in the result shows.
+
+    All combinations are computed from logarithms, so that p-values below the smallest float can be
+    combined too. P-values of folds that share training data are dependent: Fisher's and Stouffer's
+    combinations of such p-values, and the null distribution of the mean of independent folds,
+    reject a true null hypothesis too often.
+
+    The p-value of a fold is valid if its labels are exchangeable given the split. This condition
+    fails in three situations:
+
+    * The split depends on the labels, and the order of the rows is related to the scores. Remedy:
+      shuffle stratified folds.
+    * Samples belong together, such as several samples of one patient, with similar labels and
+      similar scores. Folds that keep groups together do not solve this problem. Remedy:
+      `clusters`, which permutes the labels of whole clusters among the clusters that a fold holds
+      out; no cluster may be in both the training set and the held-out samples. If labels differ
+      within groups, and some groups have more positives than others, `strata` permutes labels
+      within groups.
+    * Consecutive labels are similar, as in a time series, and so are consecutive scores. Remedy:
+      `order`, which shifts the labels along the series.
+
+    The refits test a different question: whether anything can be learned at all. They include the
+    variation of fitting. Labels are permuted over all samples, with the same restrictions as in
+    the tests of the folds, while `groups`, parameters and weights stay with their samples; each
+    refit makes new splits. Refits are valid for every estimator and every splitter, and their
+    p-value is at least :math:`1 / (B + 1)` with B permutations. Means that differ by rounding
+    count as equal.
+
+    References
+    ----------
+    .. [1] Vovk, V., & Wang, R. (2020). Combining p-values via averaging. Biometrika, 107(4),
+       791-808.
+    .. [2] Liu, Y., & Xie, J. (2020). Cauchy combination test: a powerful test with analytic p-value
+       calculation under arbitrary dependency structures. Journal of the American Statistical
+       Association, 115(529), 393-402.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import StratifiedKFold
+    >>> from sklearn_rankinf import cross_val_significance
+    >>> X, y = make_classification(300, weights=[0.9], random_state=0)
+    >>> cv = StratifiedKFold(5, shuffle=True, random_state=0)
+    >>> result = cross_val_significance(LogisticRegression(), X, y, cv=cv, refit_permutations=19)
+    >>> result.pvalue < 0.001, result.refit_pvalue
+    (True, 0.05)
+    >>> print(f"{result.pvalue / min(result.fold_pvalues):.6f}")
+    5.000000
+    """
+    _check_options(combine, method)
+    n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    if refit_permutations is not None:
+        refit_permutations = check_integer(refit_permutations, "refit_permutations", 1)
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
+    seed = _as_seed(random_state)
+    tested: dict[str, Any] = {
+        "method": method,
+        "n_permutations": n_permutations,
+        "random_state": seed,
+    }
+    response: dict[str, Any] = {"pos_label": pos_label, "response_method": response_method}
+    # All arguments are checked before anything is fitted.
+    scorer = make_significance_scorer(metric, output="statistic", k=k, **tested, **response)
+    X, y, groups = indexable(X, y, groups)
+    sample = sample_of_labels(
+        y, strata=strata, clusters=clusters, order=order, block_length=block_length
+    )
+    exchange = exchange_of(sample)
+    _check_restrictions(sample.design, combine, method)
+    fitting = {"groups": groups, "cv": cv, "params": params}
+    running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
+    if isinstance(estimator, Mapping):
+        check_nothing_to_fit({**fitting, "refit_permutations": refit_permutations})
+        fitted = estimator
+    else:
+        check_groups(sample, groups)
+        if refit_permutations is not None:
+            check_makes_splits(cv, "Refits")
+            check_permutations(sample)
+            warn_of_few_labellings(sample)
+        if is_default(cv):
+            _check_is_no_series(sample.design, cv)
+        groups = groups_for(cv, groups, sample.design, params)
+        cv = splitter(cv, y, groups, [estimator])
+        fitting = {"cv": cv, **with_groups(groups, params)}
+        fitted = fit_folds(estimator, X, y, **fitting, **running)
+    folds = folds_of(fitted, X, y, "the dict")
+    _check_independence(folds, combine)
+    check_folds(sample, folds, combine)
+    held_out = Parallel(n_jobs=n_jobs)(
+        delayed(_rank)(
+            fold.estimator, *fold.held_out(X, y), sample.design.of_rows(fold.test), **response
+        )
+        for fold in folds
+    )
+    tests = _test(held_out, as_metric(metric, k), tested, n_jobs)
+    null = _distribution_of_mean(tests, n_jobs, **tested) if combine == "convolution" else None
+    shared = samples_in_several_folds(sample, folds)
+    result = replace(
+        _combine(tests, combine, null),
+        _interval=_IntervalOfMean.read(as_metric(metric, k), held_out, shared),
+    )
+    if refit_permutations is None:
+        return result
+    mean = partial(_mean_over_folds, estimator=estimator, X=X, scoring=scorer, **fitting)
+    found = _among_permutations(mean, y, exchange, refit_permutations, seed, **running)
+    return replace(
+        result,
+        refit_statistic=found.statistic,
+        refit_pvalue=found.pvalue,
+        refit_statistics=found.permuted_statistics,
+    )
+
+
+def _check_options(combine: Any, method: Any) -> None:
+    check_option(combine, "combine", _COMBINATIONS)
+    if isinstance(method, str) and method == "both":
+        raise ValueError("method='both' is only for scorers: pass one method for the p-values.")
+    if combine == "convolution" and method not in ("auto", *_CONVOLVED):
+        raise ValueError(
+            f"method={method!r} has no null distribution of the mean over folds, which "
+            "combine='convolution' needs: pass method='auto' or one of "
+            f"{', '.join(map(repr, _CONVOLVED))}, or another combine."
+        )
+
+
+def _check_restrictions(design: Design, combine: str, method: str) -> None:
+    """Raise an error if `combine` needs labels that are all exchangeable."""
+    if not design.restrictions:
+        return
+    check_no_closed_form(method, RESTRICTED)
+    if combine == "convolution":
+        raise ValueError(
+            "combine='convolution' has no null distribution of the mean over folds with "
+            f"{design.named}: pass combine='fisher', which is valid for a FrozenEstimator."
+        )
+
+
+def _check_is_no_series(design: Design, cv: Any) -> None:
+    if design.positions is not None:
+        raise ValueError(
+            f"cv={cv!r} shuffles, but with order the folds must be in order: pass a splitter such "
+            "as TimeSeriesSplit, with sorted rows, or one that holds out whole series."
+        )
+
+
+def _as_seed(random_state: Any) -> int:
+    """Return an int seed that scikit-learn accepts; an int is returned unchanged."""
+    if isinstance(random_state, int | np.integer):
+        return check_integer(random_state, "random_state", 0)
+    return int(as_seed_sequence(random_state).generate_state(1)[0])
+
+
+def _mean_over_folds(y: Any, permuted: bool, *, estimator: Any, X: Any, **options: Any) -> float:
+    with warnings.catch_warnings():
+        # The tests of the folds have already warned about folds with one class.
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        scores = cross_val_score(estimator, X, y, error_score="raise", **options)
+    return float(scores.mean())
+
+
+def _check_independence(folds: Sequence[Fold], combine: str) -> None:
+    """Raise an error if a combination needs independent folds and they are dependent."""
+    if combine not in ("convolution", "fisher"):
+        return
+    if not hold_out_different_samples(folds):
+        raise ValueError(
+            f"combine={combine!r} needs folds that hold out different samples, but some samples "
+            f"are held out twice: {_ANOTHER_CV}."
+        )
+    if all(isinstance(fold.estimator, FrozenEstimator) for fold in folds):
+        return
+    if combine == "convolution":
+        raise ValueError(
+            "combine='convolution' needs independent folds, but the folds of a "
+            f"{type(folds[0].estimator).__name__} that is fitted in each fold are dependent: pass "
+            "a FrozenEstimator that was fitted to other samples, or combine='bonferroni'."
+        )
+    held_out_in = np.full(1 + max(max(fold.train.max(), fold.test.max()) for fold in folds), -1)
+    for number, fold in enumerate(folds):
+        held_out_in[fold.test] = number
+    for number, fold in enumerate(folds):
+        if np.any(held_out_in[fold.train] >= number):
+            raise ValueError(
+                "combine='fisher' needs folds that train only on the past, such as those of "
+                f"TimeSeriesSplit, but fold {number} trains on samples that are held out in a "
+                f"later fold: {_ANOTHER_CV}."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class _IntervalOfMean:
+    """The interval of the mean of a metric over folds, or the reason why there is none."""
+
+    metric: Metric
+    estimates: tuple[Estimate, ...]
+    has_order: bool
+    shared: str | None
+
+    @classmethod
+    def read(
+        cls, metric: Metric, held_out: Sequence[Sample], shared: str | None
+    ) -> _IntervalOfMean:
+        """Estimate the metric of each fold, and keep none of its samples."""
+        has_order = any(fold.design.positions is not None for fold in held_out)
+        has_interval = isinstance(metric, Statistic) and not has_order and shared is None
+        estimates = (
+            tuple(Estimate.of_sample(metric, fold) for fold in held_out) if has_interval else ()
+        )
+        return cls(metric, estimates, has_order, shared)
+
+    def __call__(self, confidence_level: float) -> tuple[float, float]:
+        self._check_has_interval()
+        mean = FoldMean.read(
+            (one.value, one.variance, (one.n_positives, one.n_negatives)) for one in self.estimates
+        )
+        low, high = mean.limits(confidence_level)
+        return low, min(
+            high, math.fsum(one.maximum for one in self.estimates) / len(self.estimates)
+        )
+
+    def _check_has_interval(self) -> None:
+        """Raise an error for dependent folds, and for metrics without influence variance."""
+        if not isinstance(self.metric, Statistic):
+            raise ValueError(
+                f"{self.metric.title} of a fold depends on a single sample, its best positive, so "
+                "its variance cannot be estimated: use another metric for an interval."
+            )
+        if self.has_order:
+            raise ValueError(
+                "The interval of the mean over folds needs independent samples, but consecutive "
+                "samples of a series are dependent: there is no interval with order."
+            )
+        if self.shared is not None:
+            raise ValueError(
+                "The interval of the mean over folds needs folds that hold out different "
+                f"{self.shared}, but some are held out twice: use another cv, such as "
+                "StratifiedKFold, or StratifiedGroupKFold for clusters."
+            )
+
+
+def _rank(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    design: Design,
+    pos_label: PosLabel,
+    response_method: str | Sequence[str],
+) -> Sample:
+    """Held-out samples of a fold, with their scores."""
+    scores = estimator_scores(estimator, X, pos_label, response_method)
+    return replace(Sample.read(y, scores, pos_label=pos_label), design=design)
+
+
+def _test(
+    held_out: Sequence[Sample],
+    metric: Metric,
+    options: Mapping[str, Any],
+    n_jobs: int | None,
+) -> list[Any]:
+    """Test every fold, with a single warning for all folds that have only one class."""
+    of_one_class = [number for number, fold in enumerate(held_out) if not fold.has_both]
+    if of_one_class:
+        warn_caller(
+            f"{len(of_one_class)} of {len(held_out)} folds have only one class "
+            f"({', '.join(map(str, of_one_class))}), so their p-value is set to 1: use stratified "
+            "folds, which spread the positives evenly.",
+            UndefinedMetricWarning,
+        )
+    # A fold of one class has one value, whatever restricts the permutation of its labels.
+    free = [
+        fold if fold.has_both else replace(fold, design=Design(fold.n_items)) for fold in held_out
+    ]
+    return Parallel(n_jobs=n_jobs)(  # type: ignore[no-any-return]
+        delayed(significance_of)(metric, fold, n_jobs=None, **options) for fold in free
+    )
+
+
+# Combinations.
+
+
+def _combine(
+    tests: Sequence[Any], combine: str, null: NullDistribution | None
+) -> CrossValSignificanceResult:
+    statistics, pvalues, logs = (
+        _of_folds(tests, name) for name in ("statistic", "pvalue", "log10_pvalue")
+    )
+    statistic = float(statistics.mean())
+    if null is None:
+        of_mean = _combined_pvalues(tests, combine)
+    else:
+        of_mean = pvalue_fields(null, statistic, "greater")
+        del of_mean["pvalue_relative_error"]
+    return CrossValSignificanceResult(
+        statistic=statistic,
+        **of_mean,
+        fold_statistics=statistics,
+        fold_pvalues=pvalues,
+        fold_log10_pvalues=logs,
+        fold_tests=tuple(tests),
+        combine=combine,
+        n_splits=len(tests),
+        null_distribution=null,
+    )
+
+
+def _of_folds(tests: Sequence[Any], name: str) -> NDArray[Any]:
+    return np.array([getattr(test, name) for test in tests])
+
+
+def _combined_pvalues(tests: Sequence[Any], combine: str) -> dict[str, Any]:
+    """Combine the p-values of the folds, and the limits of their intervals."""
+    logs = _of_folds(tests, "log10_pvalue") * math.log(10.0)
+    with np.errstate(divide="ignore"):
+        log_low, log_high = (
+            np.log(_of_folds(tests, name)) for name in ("pvalue_low", "pvalue_high")
+        )
+    log_pvalue = combined_log_pvalue(logs, combine)
+    return {
+        "pvalue": math.exp(log_pvalue),
+        "log10_pvalue": as_log10(log_pvalue),
+        "pvalue_low": math.exp(combined_log_pvalue(np.minimum(log_low, logs), combine)),
+        # A limit that underflows is not below the p-value.
+        "pvalue_high": math.exp(combined_log_pvalue(np.maximum(log_high, logs), combine)),
+        "pvalue_is_bound": bool(_of_folds(tests, "pvalue_is_bound").any()),
+    }
+
+
+def combined_log_pvalue(log_pvalues: Floats, combine: str) -> float:
+    """Natural logarithm of the combined p-value of the folds; see `cross_val_significance`."""
+    n, least = log_pvalues.size, float(log_pvalues.min())
+    if least == -math.inf:
+        return least  # only for approximations: no exact p-value of a ranking is 0
+    if combine == "bonferroni":
+        log_pvalue = math.log(n) + least
+    elif combine == "twice_mean":
+        log_pvalue = math.log(2.0 / n) + logsumexp(log_pvalues)
+    elif combine == "fisher":
+        # The tail of the chi-squared distribution with an even number of degrees of freedom.
+        total, powers = -math.fsum(log_pvalues), np.arange(n)
+        log_pvalue = logsumexp(xlogy(powers, total) - gammaln(powers + 1.0)) - total
+    else:
+        log_pvalue = _log_cauchy(log_pvalues, least)
+    return min(0.0, float(log_pvalue))
+
+
+def _log_cauchy(log_pvalues: Floats, least: float) -> float:
+    pvalues = np.exp(log_pvalues)
+    if np.any(pvalues == 1.0):
+        return 0.0  # the tangent is minus infinity
+    if least < _SMALL:
+        # Only the largest tangents, each 1 / (pi p), contribute to the sum.
+        return math.log(log_pvalues.size) - float(logsumexp(-log_pvalues))
+    # tan(pi / 2 - x) = 1 / tan(x), and pi / 2 - arctan(t) is the angle of (t, 1).
+    return math.log(math.atan2(1.0, np.mean(1.0 / np.tan(math.pi * pvalues))) / math.pi)
+
+
+def _distribution_of_mean(
+    tests: Sequence[Any],
+    n_jobs: int | None,
+    *,
+    method: str,
+    n_permutations: int,
+    random_state: int,
+) -> FoldMeanNullDistribution:
+    """Null distribution of the mean of independent folds, exact only for average precision."""
+    nulls = [test.null_distribution for test in tests]
+    statistics = {null.statistic for null in nulls}
+    if len(statistics) > 1:
+        raise ValueError(
+            "combine='convolution' needs the same statistic in all folds, but they differ: "
+            f"{', '.join(sorted(map(repr, statistics)))}. Pass k as a number of samples, or use "
+            "folds of equal size."
+        )
+    statistic = nulls[0].statistic
+    if not isinstance(statistic, Statistic):
+        raise ValueError(
+            "combine='convolution' has no null distribution of the mean of reciprocal ranks: pass "
+            "combine='bonferroni', or another metric."
+        )
+    is_exact = statistic == AveragePrecision()
+    if method == "analytic" and not is_exact:
+        raise ValueError(
+            "method='analytic' has a null distribution of the mean over folds only for average "
+            f"precision without k; got {statistic}: pass method='permutation'."
+        )
+    if method == "auto":
+        method = "analytic" if is_exact else "permutation"
+    sizes = [(null.n_samples, null.n_positives, null.tie_sizes) for null in nulls]
+    seeds = np.random.SeedSequence(random_state)
+    return FoldMeanNullDistribution(statistic, sizes, method, n_permutations, seeds, n_jobs)
+
+
+class FoldMeanNullDistribution(MeanNullDistribution):
+    """Frozen null distribution of the mean of a metric over independent folds.
+
+    It has the methods of every null distribution.
+
+    Attributes
+    ----------
+    method : str
+        Method of the null distribution: ``"analytic"``, ``"permutation"``, ``"normal"`` or
+        ``"pearson3"``.
+    n_samples, n_positives : ndarray of shape (n_splits,)
+        Number of held-out samples and of held-out positives of each fold.
+    tie_sizes : tuple of ndarray or None
+        Sizes of the blocks of equal scores of each fold, best score first; None without ties.
+    statistic : object
+        The statistic that is averaged.
+
+    See Also
+    --------
+    sklearn_rankinf.cross_val_significance : Function whose result has this distribution.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_rankinf import cross_val_significance
+    >>> X, y = make_classification(300, weights=[0.9], random_state=0)
+    >>> scorer = FrozenEstimator(LogisticRegression().fit(X[:150], y[:150]))
+    >>> result = cross_val_significance(scorer, X[150:], y[150:], cv=3, combine="convolution")
+    >>> null = result.null_distribution
+    >>> result.pvalue == null.pvalue(result.statistic)
+    True
+    """
+
+    statistic: Statistic
+
+    def __init__(
+        self,
+        statistic: Statistic,
+        sizes: Sequence[tuple[int, int, Integers | None]],
+        method: str,
+        n_permutations: int,
+        seeds: np.random.SeedSequence,
+        n_jobs: int | None,
+    ) -> None:
+        super().__init__(sizes, method, n_permutations, seeds, n_jobs)
+        self.statistic = statistic
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.statistic}, n_splits={self.n_samples.size}, "
+            f"n_samples={self.n_samples.sum()}, n_positives={self.n_positives.sum()}, "
+            f"method={self.method!r})"
+        )
+
+    def _best(self) -> float:
+        sizes = zip(self.n_samples.tolist(), self.n_positives.tolist(), strict=True)
+        best = [self.statistic.maximum(n, m) if m else 0.0 for n, m in sizes]
+        return math.fsum(best) / len(best)
+
+
+# Searches.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SearchPermutationTestResult(Result):
+    """Result of :func:`search_permutation_test`.
+
+    Attributes
+    ----------
+    statistic : float
+        The best score of the search.
+    pvalue : float
+        Proportion of searches, the observed one included, with a best score at least as large as
+        the observed one.
+    permuted_statistics : ndarray of shape (n_permutations,)
+        Best scores of the searches under permuted labels.
+    n_permutations : int
+        Number of permutations.
+
+    See Also
+    --------
+    search_permutation_test : The test that returns this result.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankinf._model_selection.significance import SearchPermutationTestResult
+    >>> result = SearchPermutationTestResult(0.5, 0.1, np.linspace(0.1, 0.4, 9), 9)
+    >>> [round(end, 4) for end in result.pvalue_interval()]
+    [0.0, 0.3363]
+    >>> print(result.summary())
+    The best score of the search was 0.5 (mean under permuted labels 0.25), p ≤ 0.1000 for better
+    than random labelling (permutation test that repeats the whole search with 9 random labellings,
+    one-sided).
+    """
+
+    statistic: float
+    pvalue: float
+    permuted_statistics: Floats = field(repr=False)
+    n_permutations: int
+
+    @property
+    def pvalue_standard_error(self) -> float:
+        """Monte Carlo standard error of the p-value."""
+        return float(self.pvalue * monte_carlo_error(self.pvalue, self.n_permutations))
+
+    def pvalue_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
+        """Confidence interval for the p-value that all permutations would give.
+
+        Parameters
+        ----------
+        confidence_level : float, default=0.95
+            Nominal coverage, between 0 and 1.
+
+        Returns
+        -------
+        interval : ConfidenceInterval
+            Limits of the Clopper-Pearson interval.
+
+        Raises
+        ------
+        ValueError
+            If `confidence_level` is not between 0 and 1.
+        """
+        return permutation_interval(self.pvalue, self.n_permutations, confidence_level)
+
+    def _sentences(self) -> Iterable[str]:
+        return [
+            f"The best score of the search was {format_value(self.statistic)} (mean under permuted "
+            f"labels {format_value(float(np.mean(self.permuted_statistics)))}), "
+            f"{state_drawn_pvalue(self.pvalue, self.n_permutations)} for better than random "
+            "labelling (permutation test that repeats the whole search with "
+            f"{self.n_permutations} random labellings, one-sided)."
+        ]
+
+
+@default_errors
+def search_permutation_test(
+    search: Any,
+    X: Any,
+    y: Any,
+    *,
+    groups: Any = None,
+    strata: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
+    block_length: int | None = None,
+    params: Mapping[str, Any] | None = None,
+    n_permutations: int = 99,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> SearchPermutationTestResult:
+    r"""Test the best score of a search by running the search under permuted labels.
+
+    The best score of many candidates is too optimistic, because the largest score tends to have a
+    favourable random error (winner's curse). This test repeats the whole search, with the choice of
+    a winner, for each permutation of the labels.
+
+    Parameters
+    ----------
+    search : estimator
+        An unfitted search of scikit-learn, such as :class:`sklearn.model_selection.GridSearchCV`.
+        It is not changed.
+    X : array-like of shape (n_samples, n_features)
+        The samples.
+    y : array-like of shape (n_samples,)
+        The labels.
+    groups : array-like of shape (n_samples,), optional
+        Groups of the samples, used only by the splitter; by default the `clusters`, if the splitter
+        of the search splits by groups.
+    strata : array-like of shape (n_samples,), optional
+        Stratum of each sample, any hashable values. Labels are permuted only within strata.
+    clusters : array-like of shape (n_samples,), optional
+        Cluster of each sample, any hashable values. All samples of a cluster must have the same
+        label. The labels of whole clusters are permuted, among clusters of the same size.
+    order : array-like of shape (n_samples,), optional
+        Time or position of each sample, for a series whose labels are autocorrelated. Labels are
+        shifted along the series; each stratum is a separate series.
+    block_length : int, optional
+        With `order`, permute blocks of this many consecutive samples instead of shifting.
+    params : dict, optional
+        Parameters for the `fit` method of the search, for fitting its candidates and for metadata
+        routing.
+    n_permutations : int, default=99
+        Number of permutations. The p-value is never below ``1 / (n_permutations + 1)``.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the permutations.
+    n_jobs : int, optional
+        Number of searches that run in parallel, each on a single job. By default the searches run
+        one after the other, with the `n_jobs` of the search. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of joblib; larger values print more messages.
+
+    Returns
+    -------
+    result : SearchPermutationTestResult
+        The best score, its p-value, and the best scores under permuted labels.
+
+    Raises
+    ------
+    TypeError
+        If `search` is not a search over candidates, or an argument has the wrong type.
+    ValueError
+        If the search has no single best score, or if this score is nan or infinite; if its `cv` is
+        an iterable of splits; if the labels are constant within `groups`, and neither `clusters`
+        nor `strata` are given; if labels differ within a cluster; or if there is nothing to
+        permute.
+
+    Warns
+    -----
+    UserWarning
+        If labels are more similar within `groups` than random labels are, and if only a few
+        different labellings are possible.
+
+    See Also
+    --------
+    cross_val_significance : Test of one estimator.
+    sklearn.model_selection.permutation_test_score : Refits of one estimator to permuted labels.
+
+    Notes
+    -----
+    The p-value is :math:`(b + 1) / (B + 1)` for :math:`b` of :math:`B` permutations with a best
+    score at least as large as the observed one; scores that differ by rounding, relatively by
+    1e-12, count as equal. It is valid for every search, splitter and score if the labels are
+    exchangeable: all of them, or within strata, or those of whole clusters. The test stays valid if
+    clusters are split between training sets and held-out samples, but then the search may choose a
+    candidate that memorises clusters: use a splitter that keeps groups together, such as
+    :class:`sklearn.model_selection.StratifiedGroupKFold`.
+
+    Splits that depend on the labels, such as stratified ones, are made again for each permutation,
+    in the same way as for the observed labels, shuffled or not. An iterable of fixed splits cannot
+    be made again and raises an error; use :class:`sklearn.model_selection.PredefinedSplit` for
+    fixed splits that are independent of the labels. Each search refits its winner only if `refit`
+    is a callable or the name of one of several scores.
+
+    If the search itself is random, for instance because of a splitter or candidates without a fixed
+    `random_state`, the searches differ in this respect too, and the result varies from call to
+    call.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn_rankinf import average_precision_significance_scorer, search_permutation_test
+    >>> X, y = make_classification(100, weights=[0.8], random_state=0)
+    >>> search = GridSearchCV(
+    ...     LogisticRegression(), {"C": [0.1, 10.0]}, scoring=average_precision_significance_scorer
+    ... )
+    >>> search_permutation_test(search, X, y, n_permutations=19).pvalue
+    0.05
+    """
+    n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
+    X, y, groups = indexable(X, y, groups)
+    search = _prepared(search)
+    sample = sample_of_labels(
+        y, strata=strata, clusters=clusters, order=order, block_length=block_length
+    )
+    exchange = exchange_of(sample)
+    check_groups(sample, groups)
+    check_permutations(sample)
+    params = dict(params or {})
+    if groups is None and "groups" not in params and splits_by_groups(search.cv):
+        groups = groups_of_clusters(sample.design)
+    if groups is not None:
+        params["groups"] = groups
+    if n_jobs is not None and "n_jobs" in search.get_params(deep=False):
+        search.set_params(n_jobs=1)
+    warn_of_few_labellings(sample)
+    best_score = partial(_best_score, search=search, X=X, params=params)
+    return _among_permutations(
+        best_score, y, exchange, n_permutations, random_state, n_jobs=n_jobs, verbose=verbose
+    )
+
+
+def _prepared(search: Any) -> Any:
+    """Return a copy of the search without an unnecessary refit."""
+    parameters = search.get_params(deep=False) if hasattr(search, "get_params") else {}
+    if not {"estimator", "cv", "refit"} <= set(parameters):
+        raise TypeError(
+            "search must be an unfitted search over candidates, such as GridSearchCV; got "
+            f"{type(search).__name__}."
+        )
+    check_makes_splits(search.cv, "Searches")
+    prepared = clone(search)
+    return prepared.set_params(refit=False) if search.refit is True else prepared
+
+
+def _best_score(y: Any, permuted: bool, *, search: Any, X: Any, params: dict[str, Any]) -> float:
+    """Best score of the search."""
+    score = _score_of_winner(clone(search).fit(X, y, **params))
+    where = f"The best score of the search{' under permuted labels' if permuted else ''}"
+    if math.isnan(score):
+        raise ValueError(
+            f"{where} is nan: pass error_score='raise' to the search to see why fits or scores "
+            "failed."
+        )
+    if math.isinf(score):
+        raise ValueError(
+            f"{where} is {score}, and infinite scores have no order: use a scoring with "
+            "finite values."
+        )
+    return score
+
+
+def _score_of_winner(search: Any) -> float:
+    if hasattr(search, "best_score_"):
+        return float(search.best_score_)
+    # The score of several by which a callable chose the winner is unknown.
+    if getattr(search, "multimetric_", False) or not hasattr(search, "best_index_"):
+        raise ValueError(
+            f"The search has several scores, and refit={search.refit!r} does not select the one to "
+            "test: pass the name of a score as refit."
+        )
+    return float(search.cv_results_["mean_test_score"][search.best_index_])
+
+
+def _among_permutations(
+    statistic: Callable[[Any, bool], float],
+    y: Any,
+    exchange: AnyExchange | None,
+    n_permutations: int,
+    random_state: Any,
+    n_jobs: int | None,
+    verbose: int,
+) -> SearchPermutationTestResult:
+    """Compare the statistic of the observed labels with those of permuted labels."""
+    observed = statistic(y, False)
+    draws = Draws(n_permutations, as_seed_sequence(random_state), n_jobs, verbose)
+    tasks = ((statistic, y, exchange, seed) for seed in draws.streams(n_permutations))
+    permuted = np.array(draws.in_parallel(_of_permuted, tasks))
+    n_reached = int(np.sum(permuted >= observed - _SAME * abs(observed)))
+    return SearchPermutationTestResult(
+        statistic=observed,
+        pvalue=draws.pvalue(n_reached),
+        permuted_statistics=permuted,
+        n_permutations=n_permutations,
+    )
+
+
+def _of_permuted(
+    statistic: Callable[[Any, bool], float],
+    y: Any,
+    exchange: AnyExchange | None,
+    seed: np.random.SeedSequence,
+) -> float:
+    return statistic(permuted(y, exchange, seed), True)

@@ -1,0 +1,358 @@
+"""Null distributions of any metric, given as an object or by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sklearn_rankinf._metrics.metrics import (
+    AveragePrecision,
+    as_metric,
+    check_weights,
+    in_sentence,
+)
+from sklearn_rankinf._null.distribution import NullDistribution
+from sklearn_rankinf._null.hits import TopKNullDistribution
+from sklearn_rankinf._null.mean import checked_sizes, frozen_map_distribution
+from sklearn_rankinf._null.ranks import ListedNullDistribution, RankNullDistribution
+from sklearn_rankinf._ranking import (
+    as_seed_sequence,
+    check_counts,
+    check_integer,
+    check_n_jobs,
+    check_option,
+    check_tie_sizes,
+    check_verbose,
+)
+from sklearn_rankinf._statistics.additive import HitsAtK, Metric, SumOfWeights
+from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
+from sklearn_rankinf._statistics.increments import Integers
+
+# Longer lists of reciprocal ranks would take too much memory.
+_MAX_LISTED = 20_000_000
+
+
+def metric_null_distribution(
+    n_samples: ArrayLike,
+    n_positives: ArrayLike,
+    *,
+    metric: str | Metric = "average_precision",
+    k: Any = None,
+    tie_sizes: Any = None,
+    method: str = "auto",
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+) -> NullDistribution:
+    r"""Null distribution of a metric under random labelling.
+
+    All choices of `n_positives` of the `n_samples` ranks as the ranks of the positives are equally
+    likely, with the ties held fixed.
+
+    Parameters
+    ----------
+    n_samples : int or sequence of int
+        Number of samples. A sequence contains the number of samples of each query; the null
+        distribution is then that of mean average precision over independent queries.
+    n_positives : int or sequence of int
+        Number of positives among them; of each query, if `n_samples` is a sequence. A query
+        without positives counts as 0.
+    metric : str or metric, default="average_precision"
+        A metric, such as ``AveragePrecision(k=100)`` or an instance of a subclass of
+        :class:`RankStatistic`; or the name of a metric: ``"average_precision"``, ``"recall_at_k"``,
+        ``"precision_at_k"``, ``"enrichment_at_k"``, ``"f_score_at_k"``, ``"roc_auc"``, ``"dcg"``,
+        ``"ndcg"``, ``"bedroc"``, ``"rie"`` or ``"reciprocal_rank"``.
+    k : int or float, optional
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number
+        of samples, or a fraction of them between 0 and 1, rounded up. Required for the names of
+        recall, precision, enrichment and F-score at k, which also accept an array-like for one
+        null distribution per entry.
+    tie_sizes : array-like of shape (n_blocks,), optional
+        Sizes of the blocks of equal scores, best score first; by default no scores are equal. For
+        several queries a sequence of such sizes, or None for a query without equal scores.
+    method : str, default="auto"
+        ``"analytic"``, the choice of ``"auto"``, is the exact null distribution, with a stated
+        numerical error; ``"permutation"`` uses `n_permutations` random labellings; ``"normal"`` and
+        ``"pearson3"`` are approximations with the exact moments. Average precision also has
+        ``"zhang_su"``; recall, precision, enrichment and F-score at k have ``"binomial"``, which
+        treats the hits as draws with replacement, in whole numbers, instead of ``"pearson3"``, and
+        a continuity correction with ``"normal"``. If a metric can take only one value, all methods
+        agree.
+    n_permutations : int, default=9999
+        Number of random labellings for ``method="permutation"``.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random labellings for ``method="permutation"``.
+
+    Returns
+    -------
+    null_distribution : NullDistribution
+        A frozen distribution with the methods of scipy's (``mean``, ``std``, ``cdf``, ``sf``,
+        ``ppf``, ``isf``, ``rvs`` and others) and with ``pvalue``, ``log_pvalue``,
+        ``relative_error`` and ``pvalue_bounds``. Computation is lazy.
+
+    Raises
+    ------
+    TypeError
+        If `metric` is a class, or a number has the wrong type.
+    ValueError
+        If `metric` is unknown, requires a `k` or does not accept one, a number is out of its
+        range, the tie sizes do not add up to `n_samples`, sequences differ in length or are given
+        for another metric than average precision without `k`, a weight of a custom metric is
+        negative, not finite or larger than that of a better rank, or the metric does not have the
+        `method`.
+
+    See Also
+    --------
+    metric_test : Test of a ranking against this null distribution.
+    ap_null_distribution : Null distribution of average precision.
+    mean_average_precision_test : Test of a run over queries.
+
+    Notes
+    -----
+    With positives at the ranks :math:`r_i` the value of a :class:`RankStatistic` is
+    :math:`S = \sum_i w(r_i) + c`; a positive in a block of equal scores contributes the mean weight
+    of the block. Small distributions are listed in full. The tails of larger ones are computed by
+    contour inversion of the moment generating function of S, or as the midpoint of guaranteed
+    bounds. The weights of the first 100,000 ranks are checked, and those of a sample of later
+    ranks.
+
+    Over Q independent queries, :math:`\mathrm{MAP} = \frac{1}{Q} \sum_q \mathrm{AP}_q` has the
+    mean :math:`\frac{1}{Q} \sum_q \mathrm{E\,AP}_q` and the variance
+    :math:`\frac{1}{Q^2} \sum_q \mathrm{Var\,AP}_q`, both exact here. If at most five million
+    different values are possible, all of them are listed. Otherwise the moment generating function,
+    which is the product of those of the queries, is inverted along a contour. The distribution of
+    short rankings can be too coarse for this inversion; then values rounded down to a lattice are
+    convolved, which bounds the tail on both sides.
+
+    Examples
+    --------
+    Three positives and five negatives form 15 pairs. Two of the 56 ways to place the positives have
+    at most one pair in the wrong order:
+
+    >>> from sklearn_rankinf import RankStatistic, metric_null_distribution
+    >>> null = metric_null_distribution(8, 3, metric="roc_auc")
+    >>> round(null.mean(), 6), round(null.pvalue(14 / 15) * 56, 9)
+    (0.5, 2.0)
+
+    A custom metric gives a positive at rank r the weight 1 / r. Two of four samples are positive:
+
+    >>> class Zipf(RankStatistic):
+    ...     def weights(self, ranks, n_samples, n_positives):
+    ...         return 1.0 / ranks
+    >>> null = metric_null_distribution(4, 2, metric=Zipf())
+    >>> round(null.mean(), 6), round(null.pvalue(1 + 1 / 3) * 6, 9)
+    (1.041667, 2.0)
+
+    Two queries have one positive each among four samples. The probability that the positive is
+    first in both is 1/16:
+
+    >>> round(metric_null_distribution([4, 4], [1, 1]).pvalue(1.0) * 16, 9)
+    1.0
+    """
+    statistic = as_metric(metric, k)
+    if np.ndim(n_samples) > 0 or np.ndim(n_positives) > 0:
+        if not isinstance(statistic, AveragePrecision) or statistic.k is not None:
+            raise ValueError(
+                "Sequences of sizes are for the mean of average precision over queries; pass one "
+                f"n_samples and one n_positives for {in_sentence(statistic.title)}."
+            )
+        return frozen_map_distribution(
+            checked_sizes(n_samples, n_positives, tie_sizes),
+            method=method,
+            n_permutations=n_permutations,
+            random_state=random_state,
+        )
+    return frozen_null_distribution(
+        statistic,
+        n_samples,
+        n_positives,
+        tie_sizes=tie_sizes,
+        method=method,
+        n_permutations=n_permutations,
+        random_state=random_state,
+    )
+
+
+def ap_null_distribution(
+    n_samples: int,
+    n_positives: int,
+    *,
+    k: float | None = None,
+    normalize: str = "min",
+    tie_sizes: ArrayLike | None = None,
+    method: str = "auto",
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+) -> NullDistribution:
+    r"""Null distribution of average precision under random labelling.
+
+    All choices of `n_positives` of the `n_samples` ranks as the ranks of the positives are equally
+    likely, with the ties held fixed.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of samples.
+    n_positives : int
+        Number of positives among them.
+    k : int or float, optional
+        Cut-off, for the null distribution of average precision at `k`: an int of at least 1 is a
+        number of samples, a float between 0 and 1 is a fraction of `n_samples`, rounded up.
+    normalize : {"min", "positives"}, default="min"
+        Divisor of average precision at `k`: the smaller of `n_positives` and `k`, or `n_positives`.
+    tie_sizes : array-like of shape (n_blocks,), optional
+        Sizes of the blocks of equal scores, best score first; by default no scores are equal.
+    method : str, default="auto"
+        ``"analytic"``, the choice of ``"auto"``, is the exact null distribution, with a stated
+        numerical error; ``"permutation"`` uses `n_permutations` random labellings. The others are
+        approximations: ``"normal"`` and ``"pearson3"`` match the exact moments; ``"zhang_su"`` is
+        the normal distribution with the approximate moments of [1]_, with the variance
+        reconstructed from its values at two sizes; it needs a ranking without ties, at least 2
+        positives, and no `k`. If the statistic can take only one value, all methods agree.
+    n_permutations : int, default=9999
+        Number of random labellings for ``method="permutation"``.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random labellings for ``method="permutation"``.
+
+    Returns
+    -------
+    null_distribution : NullDistribution
+        A frozen distribution with the methods of scipy's: ``mean()``, ``var()``, ``std()``,
+        ``median()``, ``stats(moments)``, ``moment(order)``, ``support()``,
+        ``interval(confidence)``, ``cdf(x)``, ``sf(x)``, ``logcdf(x)``, ``logsf(x)``, ``ppf(q)``,
+        ``isf(q)``, ``rvs(size, random_state)``. For significance it has ``pvalue(x, alternative)``,
+        which includes values equal to x, P(S >= x), its natural logarithm ``log_pvalue``,
+        ``relative_error`` and ``pvalue_bounds``. The attribute ``method`` is the method in use.
+        Computation is lazy; mean and variance are exact for every method.
+
+    Raises
+    ------
+    TypeError
+        If a number has the wrong type.
+    ValueError
+        If a number is out of its range, the tie sizes do not add up to `n_samples`, or `method` or
+        `normalize` is not one of those above.
+
+    See Also
+    --------
+    average_precision_test : Test of a ranking against this null distribution.
+
+    Notes
+    -----
+    Block b contains :math:`g_b` samples with equal scores, :math:`y_b` of the :math:`m` positives
+    among them, and ends at rank :math:`T_b`. With :math:`H_b` positives down to its end,
+
+    .. math:: \mathrm{AP} = \frac{1}{m} \sum_b \frac{y_b H_b}{T_b},
+
+    and without ties the mean is
+    :math:`\mathrm{E\,AP} = \frac{1}{n} \left[ H_n + \frac{m-1}{n-1} (n - H_n) \right]`, with
+    :math:`H_n` the harmonic number. If there are at most five million different outcomes, or more
+    with few blocks, the tail probability is an exact sum. Otherwise it is computed by contour
+    inversion of the moment generating function, or, if the distribution is too coarse for the
+    inversion, as the midpoint of guaranteed bounds; see ``relative_error`` and
+    ``pvalue_bounds``.
+
+    References
+    ----------
+    .. [1] Zhang, P., & Su, W. (2012). Statistical inference on recall, precision and average
+       precision under random selection. 9th International Conference on Fuzzy Systems and Knowledge
+       Discovery, 1348-1352.
+
+    Examples
+    --------
+    Two of the 56 ways to place three positives among eight ranks reach 11/12:
+
+    >>> from sklearn_rankinf import ap_null_distribution
+    >>> null = ap_null_distribution(8, 3)
+    >>> round(null.mean(), 6), round(null.pvalue(11 / 12) * 56, 9)
+    (0.52838, 2.0)
+    """
+    return frozen_null_distribution(
+        AveragePrecision(k, normalize),
+        n_samples,
+        n_positives,
+        tie_sizes=tie_sizes,
+        method=method,
+        n_permutations=n_permutations,
+        random_state=random_state,
+    )
+
+
+def frozen_null_distribution(
+    metric: Metric,
+    n_samples: Any,
+    n_positives: Any,
+    *,
+    tie_sizes: ArrayLike | None = None,
+    method: str = "auto",
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> NullDistribution:
+    """Check the arguments and return the null distribution of a metric."""
+    n, m = check_counts(n_samples, n_positives)
+    sizes = check_tie_sizes(tie_sizes, n)
+    statistic, method = check_metric_and_method(metric, method, n, m, sizes)
+    return _kind_of(statistic)(
+        statistic,
+        n,
+        m,
+        sizes,
+        method,
+        check_integer(n_permutations, "n_permutations", 1),
+        as_seed_sequence(random_state),
+        check_n_jobs(n_jobs),
+        check_verbose(verbose),
+    )
+
+
+def check_metric_and_method(
+    metric: Metric, method: Any, n: int, m: int, tie_sizes: Integers | None = None
+) -> tuple[Metric, str]:
+    """Read a metric and a method of its null distribution for lists of one size."""
+    statistic = metric.at(n)
+    method = check_method(statistic, method)
+    if method == "zhang_su":
+        _check_zhang_su(n, m, statistic.horizon, tie_sizes)
+    if isinstance(statistic, FirstHitStatistic) and n > _MAX_LISTED:
+        raise ValueError(
+            f"n_samples must be at most {_MAX_LISTED} for reciprocal rank, whose null distribution "
+            f"lists every rank; got {n}."
+        )
+    check_weights(statistic, n, m)
+    return statistic, method
+
+
+def _kind_of(metric: Metric) -> Callable[..., NullDistribution]:
+    """The class of null distributions of a metric."""
+    if isinstance(metric, HitsAtK):
+        return TopKNullDistribution
+    if isinstance(metric, SumOfWeights):
+        return RankNullDistribution
+    return ListedNullDistribution if isinstance(metric, FirstHitStatistic) else NullDistribution
+
+
+def check_method(metric: Metric, method: Any) -> str:
+    """Read a method of the null distributions of a metric."""
+    methods = ["auto", "analytic", "permutation", "normal"]
+    methods.append("binomial" if isinstance(metric, HitsAtK) else "pearson3")
+    if isinstance(metric, AveragePrecision):
+        methods.append("zhang_su")
+    return str(check_option(method, "method", methods, f" for {metric.title}"))
+
+
+def _check_zhang_su(n: int, m: int, k: int | None, tie_sizes: Integers | None) -> None:
+    """Raise an error for rankings that the moments of Zhang and Su do not cover."""
+    if k is not None or tie_sizes is not None:
+        raise ValueError(
+            "method='zhang_su' is an approximation for average precision of the whole ranking "
+            "without ties; use method='analytic' or 'normal' with k or with equal scores."
+        )
+    if m == 1 and n > 1:
+        raise ValueError(
+            "method='zhang_su' needs at least 2 positives: its variance is undefined for "
+            "n_positives=1; use method='analytic'."
+        )

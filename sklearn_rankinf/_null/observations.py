@@ -1,0 +1,257 @@
+"""From a sample to the value of a metric and its null distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import UndefinedMetricWarning
+
+from sklearn_rankinf._metrics.metrics import (
+    AveragePrecision,
+    DiscountedCumulativeGain,
+    as_metric,
+    no_positives,
+    undefined_value,
+    value_of,
+)
+from sklearn_rankinf._null.distribution import NullDistribution
+from sklearn_rankinf._null.metrics import check_method, frozen_null_distribution
+from sklearn_rankinf._null.permuted import permutation_distribution
+from sklearn_rankinf._null.ranks import misses_of, rounding_of
+from sklearn_rankinf._permutation.exchange import AnyExchange, ExchangedHits, reciprocal_ranks
+from sklearn_rankinf._permutation.graded import GradedGain, PermutedGain
+from sklearn_rankinf._permutation.labellings import NullSampler
+from sklearn_rankinf._permutation.restrictions import (
+    RESTRICTED,
+    DesignWarning,
+    exchange_of,
+    few_labellings_warning,
+)
+from sklearn_rankinf._permutation.rows import PermutedRows, weights_warning
+from sklearn_rankinf._ranking import Ranking, Sample, check_no_closed_form, warn_caller
+from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
+from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
+
+Observed = tuple[Any, NullDistribution]
+
+
+def observe(
+    metric: Metric,
+    sample: Sample,
+    *,
+    average: str | None = None,
+    weights_follow: str = "label",
+    method: str,
+    **options: Any,
+) -> Observed:
+    """Value and null distribution of a metric of one class, or of its average over classes."""
+    exchange = exchange_of(sample)
+    if sample.is_graded:
+        return _observe_grades(metric, sample, exchange, method=method, **options)
+    if average is not None or sample.design.weights is not None:
+        options |= {"method": method, "average": average, "weights_follow": weights_follow}
+        return _observe_rows(metric, sample, exchange, **options)
+    if exchange is None:
+        return observe_ranking(sample.rankings[0], metric, method=method, **options)
+    null = _restricted(metric.at(sample.n_items), sample, exchange, method=method, **options)
+    return _value(sample.rankings[0], null), null
+
+
+def observe_ranking(ranking: Ranking, metric: Metric, **options: Any) -> Observed:
+    """Value and null distribution of a metric of a ranking whose labels are all exchangeable."""
+    null = frozen_null_distribution(
+        metric, ranking.n_samples, ranking.n_positives, tie_sizes=ranking.tie_sizes, **options
+    )
+    return _value(ranking, null), null
+
+
+def _value(ranking: Ranking, null: NullDistribution) -> Any:
+    is_constant = ranking.n_positives in (0, ranking.n_samples)
+    if is_constant and not isinstance(null.statistic, HitsAtK):
+        return null.mean()  # the only possible value, without rounding errors
+    return value_of(null.statistic, ranking)
+
+
+def _restricted(
+    metric: Metric, sample: Sample, exchange: AnyExchange, *, method: str, **options: Any
+) -> NullDistribution:
+    """Null distribution under restricted permutations of the labels."""
+    check_method(metric, method)
+    check_no_closed_form(method, RESTRICTED)
+    n, m = sample.n_items, sample.n_positives
+    own, rounding = sample, 0.0
+    if isinstance(metric, FirstHitStatistic):
+        values = reciprocal_ranks(sample.tie_sizes())
+    else:
+        assert isinstance(metric, Statistic)
+        mirrored = misses_of(metric, n, m)
+        own = sample if mirrored is None else sample.reversed()
+        counted = metric if mirrored is None else mirrored
+        values = NullSampler(counted, n, own.n_positives, own.tie_sizes()).values
+        rounding = rounding_of(counted, n, own.n_positives)
+    best = float(metric.maximum(n, m))
+    permuted = ExchangedHits(values, own.places(), own.positive, exchange, best)
+    return permutation_distribution(
+        permuted, metric, n, m, sample.tie_sizes(), rounding=rounding, **options
+    )
+
+
+def _observe_grades(
+    metric: Metric, sample: Sample, exchange: AnyExchange | None, *, method: str, **options: Any
+) -> Observed:
+    """Observe discounted cumulative gain of grades of relevance."""
+    assert isinstance(metric, DiscountedCumulativeGain)
+    check_method(metric, method)
+    check_no_closed_form(method, f"{metric.title} with graded relevance")
+    metric = metric.at(sample.n_items)
+    tie_sizes = sample.tie_sizes()
+    gain = GradedGain(
+        DiscountedCumulativeGain(metric.k),
+        sample.labels[:, 0],
+        sample.places(),
+        tie_sizes,
+        metric.normalize,
+    )
+    null = permutation_distribution(
+        PermutedGain(gain, exchange),
+        metric,
+        sample.n_items,
+        sample.n_positives,
+        tie_sizes,
+        **options,
+    )
+    return gain.observed(), null
+
+
+def _observe_rows(
+    metric: Metric,
+    sample: Sample,
+    exchange: AnyExchange | None,
+    *,
+    average: str | None,
+    method: str,
+    weights_follow: str,
+    **options: Any,
+) -> Observed:
+    """Observe a metric with weights, or its average over classes, whose label rows are permuted."""
+    _check_takes_rows(metric, sample, average)
+    check_method(metric, method)
+    statistic: Any = metric.at(sample.n_items)
+    what = f"{statistic!r} with unequal sample_weight"
+    if average is not None:
+        what = f"{statistic!r} with average={average!r}"
+    check_no_closed_form(method, what)
+    _check_no_cut(statistic, sample, average)
+    classes = [sample.single(number) for number in range(sample.n_classes)]
+    permuted = PermutedRows(
+        [sample] if average == "micro" else classes,
+        "weighted" if average == "weighted" else "macro",
+        statistic,
+        weights_follow,
+        exchange,
+    )
+    is_binary = average is None
+    rounding = max(rounding_of(statistic, c.n_cells, c.n_positives) for c in permuted.rankings)
+    null = permutation_distribution(
+        permuted,
+        statistic,
+        sample.n_items,
+        sample.n_positives if is_binary else np.array([own.n_positives for own in classes]),
+        permuted.tie_sizes if is_binary else None,
+        rounding=rounding,
+        **options,
+    )
+    return permuted.observed(), null
+
+
+def _check_no_cut(statistic: Statistic, sample: Sample, average: str | None) -> None:
+    """Raise an error for a cut-off with weights or with a micro average."""
+    k = statistic.horizon
+    if k is None:
+        return
+    if sample.design.weights is not None:
+        raise ValueError(
+            f"k={k} cannot be combined with unequal sample_weight: average precision at k is "
+            "defined for samples of equal weight; omit one of them."
+        )
+    if average == "micro":
+        raise ValueError(
+            f"k={k} is not defined with average='micro', which ranks the samples of all classes "
+            "in one list; use 'macro', 'weighted' or None, for which k counts samples per class."
+        )
+
+
+def _check_takes_rows(metric: Metric, sample: Sample, average: str | None) -> None:
+    """Raise an error if the metric takes no weights or averages and they are given."""
+    if sample.design.weights is not None:
+        check_takes_weights(metric)
+    if average is not None and not isinstance(metric, Statistic):
+        raise ValueError(
+            f"metric={metric!r} has no average over classes; got average={average!r}: "
+            "leave it out to test each class separately."
+        )
+
+
+def check_takes_weights(metric: Any, what: str = "sample_weight") -> None:
+    """Raise an error for sample weights of a metric other than average precision."""
+    if not isinstance(as_metric(metric), AveragePrecision):
+        raise ValueError(
+            f"metric={metric!r} takes no {what}: leave it out, or use metric='average_precision'."
+        )
+
+
+def warn_of_design(sample: Sample, average: str | None, weights_follow: str) -> None:
+    """Warn about weights, and about the first class or table with few different labellings."""
+    exchange = exchange_of(sample)
+    weights = sample.design.weights
+    messages = [] if weights is None else [weights_warning(sample, weights_follow, exchange)]
+    if exchange is not None:
+        moving = weights if weights_follow == "label" else None
+        parts = [sample.labels]
+        if average is None:
+            parts = np.split(sample.labels, sample.n_classes, axis=1)
+        found = (few_labellings_warning(exchange, part, moving) for part in parts)
+        messages.append(next(filter(None, found), None))
+    for message in filter(None, messages):
+        warn_caller(message, DesignWarning)
+
+
+def masses(sample: Sample) -> Any:
+    """Number, or weight, of the positives of each class."""
+    if sample.design.weights is not None:
+        return sample.design.weights @ sample.labels
+    return np.array([ranking.n_positives for ranking in sample.rankings])
+
+
+def warn_of_undefined(metric: Metric, sample: Sample, average: str | None) -> None:
+    """Warn about an undefined value, of one or several classes."""
+    message = _undefined(metric, sample, average)
+    if message is not None:
+        warn_caller(message, UndefinedMetricWarning)
+
+
+def _undefined(metric: Metric, sample: Sample, average: str | None) -> str | None:
+    """Text of the warning about an undefined value of one or several classes, otherwise None."""
+    of_classes = masses(sample)
+    if average in ("weighted", "micro") and of_classes.any():
+        return None  # these averages ignore classes without positives
+    if not of_classes.all():
+        title = metric.title
+        if sample.n_classes > 1:
+            columns = ", ".join(map(str, np.flatnonzero(of_classes == 0.0).tolist()))
+            title = f"{title} of the class in column {columns}"
+        return no_positives(title, "0.0")
+    if average is not None or sample.design.weights is not None or sample.is_graded:
+        return None
+    found = (undefined_value(metric, ranking) for ranking in sample.rankings)
+    return next(filter(None, found), None)
+
+
+def one_of_each_k(metric: Metric) -> Iterator[Metric]:
+    """Split a metric with several cut-offs into metrics with one cut-off each."""
+    assert isinstance(metric, HitsAtK)
+    for k in np.ravel(np.asarray(metric.k, dtype=object)).tolist():
+        yield replace(metric, k=k)  # type: ignore[type-var]

@@ -1,0 +1,471 @@
+"""Permuted rows of labels, for metrics with weights or averaged over classes.
+
+Row j of the labels is assigned to item ``where[j]``; the items keep their scores. Weights either
+move with the rows of labels (``weights_follow="label"``) or stay with the items (``"score"``).
+Neither weighted nor averaged average precision is additive in a single set of hits, so that there
+is no exact null distribution, and the test is a permutation test ("Weights" and "Averages over
+classes" in doc/theory.rst).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import pearson3, rankdata
+
+from sklearn_rankinf._engine.distribution import exact_mean_and_variance
+from sklearn_rankinf._permutation.draws import chunk_sizes
+from sklearn_rankinf._permutation.exchange import AnyExchange, Exchange, Shifts
+from sklearn_rankinf._permutation.labellings import (
+    NullSampler,
+    hits_around_blocks,
+    ranks_drawn,
+    uniform_hit_ranks,
+)
+from sklearn_rankinf._ranking import Sample, rank_order
+from sklearn_rankinf._statistics.additive import Statistic
+from sklearn_rankinf._statistics.caching import cached_property
+from sklearn_rankinf._statistics.increments import Floats, Integers
+
+# A rank test with a p-value this small shows that weights depend on labels or scores.
+_DEPENDENT = 1e-3
+# This many samples with neighbouring ranks have nearly the same score.
+_RUN = 10
+
+
+def weights_warning(
+    sample: Sample, weights_follow: str, exchange: AnyExchange | None
+) -> str | None:
+    """Text of a warning if weights depend on what they are permuted against, otherwise None.
+
+    Weights that stay with the scores must not depend on the labels of samples with neighbouring
+    ranks, and weights that follow the labels must not depend on the scores of samples with the
+    same label. Nothing is checked along a series, where rank tests mistake autocorrelation for
+    dependence.
+    """
+    if exchange is None:
+        rows, classes = np.arange(sample.n_items), np.zeros(sample.n_items, dtype=np.int64)
+    elif isinstance(exchange, Exchange) and exchange.unit_name == "clusters":
+        rows, classes = exchange.first_items()
+    else:
+        return None
+    assert sample.design.weights is not None
+    labels, weights = sample.labels[rows], sample.design.weights[rows]
+    scores = np.column_stack(sample.scores)[rows]
+    if weights_follow == "score":
+        found = _relation_to_labels(labels, scores, weights, classes)
+        if found is None:
+            return None
+        return (
+            f"sample_weight depends on the labels ({found}): with weights_follow='score' only the "
+            "labels are permuted, so the weights match the observed labels but not the permuted "
+            "ones, and the p-value may be far too small. "
+            "If the weights were computed from the labels, such as class weights, use "
+            "weights_follow='label', which permutes labels and weights together."
+        )
+    found = _relation_to_scores(labels, scores, weights, classes)
+    if found is None:
+        return None
+    return (
+        f"sample_weight depends on the scores among samples with the same label ({found}): with "
+        "weights_follow='label' labels and weights are permuted together over the scores, so a "
+        "relation between weights and scores counts as evidence against random labelling, and the "
+        "p-value may be too small. If the weights were computed from the scores, or from the data "
+        "behind the scores, use weights_follow='score', which permutes only the labels."
+    )
+
+
+def _relation_to_labels(
+    labels: NDArray[np.bool_], scores: NDArray[Any], weights: Floats, classes: Integers
+) -> str | None:
+    """Evidence that weights depend on labels: one weight per label, or a rank test."""
+    kind = _numbers_of_rows(labels)
+    n_kinds = int(kind.max()) + 1
+    if n_kinds > 1 and weights.size >= 2 * n_kinds:
+        lowest, highest = np.full(n_kinds, np.inf), np.full(n_kinds, -np.inf)
+        np.minimum.at(lowest, kind, weights)
+        np.maximum.at(highest, kind, weights)
+        if np.all(lowest == highest):
+            return "samples with the same label have the same weight"
+    for label, score in zip(labels.T, scores.T, strict=True):
+        # Runs of samples with similar scores, within classes.
+        runs = np.empty_like(classes)
+        order = np.lexsort((score, classes))
+        starts = np.flatnonzero(np.diff(classes[order], prepend=-1))
+        place = np.arange(order.size) - np.repeat(starts, np.diff(starts, append=order.size))
+        runs[order] = np.cumsum(place % _RUN == 0) - 1
+        p = _rank_test(weights, label, runs)
+        if p < _DEPENDENT / labels.shape[1]:
+            return f"a rank test has p = {p:.1g}"
+    return None
+
+
+def _relation_to_scores(
+    labels: NDArray[np.bool_], scores: NDArray[Any], weights: Floats, classes: Integers
+) -> str | None:
+    """Evidence from a rank test that weights depend on scores among samples with equal labels."""
+    alike = _numbers_of_rows(np.column_stack([labels, classes]))
+    for score in scores.T:
+        p = _rank_test(weights, score, alike)
+        if p < _DEPENDENT / scores.shape[1]:
+            return f"a rank test has p = {p:.1g}"
+    return None
+
+
+def _numbers_of_rows(rows: NDArray[Any]) -> Integers:
+    """Integer codes from 0, equal for equal rows."""
+    if rows.shape[1] == 1:
+        return np.asarray(rows[:, 0].astype(np.int64))
+    return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1].ravel())
+
+
+def _rank_test(a: NDArray[Any], b: NDArray[Any], strata: Integers) -> float:
+    """Two-sided p-value of the rank correlation within strata.
+
+    The null distribution is a Pearson type III distribution with the exact variance and skewness
+    of the sum of products of ranks under permutation within strata, because few unequal values on
+    both sides make the sum very skewed.
+    """
+    n = np.maximum(np.bincount(strata), 3)
+    centred = []
+    for values in (a, b):
+        ranks = rankdata(values)
+        means = np.bincount(strata, ranks) / np.maximum(np.bincount(strata), 1)
+        centred.append(ranks - means[strata])
+    second, third = (
+        np.prod([np.bincount(strata, values**order) for values in centred], axis=0)
+        for order in (2, 3)
+    )
+    variance = float(np.sum(second / np.maximum(np.bincount(strata) - 1, 1)))
+    if variance == 0.0:
+        return 1.0
+    skewness = float(np.sum(third * n / ((n - 1) * (n - 2)))) / variance**1.5
+    z = float(centred[0] @ centred[1]) / math.sqrt(variance)
+    null = pearson3(skewness)
+    return min(1.0, 2.0 * float(min(null.sf(z), null.cdf(z))))
+
+
+# Permuted rows.
+
+
+class _Cells:
+    """The cells of a sample in one list: the items of one class, or of all classes.
+
+    Attributes
+    ----------
+    labels : ndarray of bool of shape (n_items, n_columns)
+        Labels, one row for each item; one column, or one for each class.
+    ranks : ndarray of shape (n_items, n_columns)
+        Rank of each cell in the list, from 0.
+    tie_sizes : ndarray or None
+        Sizes of the blocks of equal scores, best first; None where every cell is its own block.
+    """
+
+    def __init__(self, sample: Sample) -> None:
+        self.labels = sample.labels
+        order, sizes = rank_order(np.column_stack(sample.scores).ravel())
+        ranks = np.empty(order.size, dtype=np.int64)
+        ranks[order] = np.arange(order.size)
+        self.ranks: Integers = ranks.reshape(self.labels.shape)
+        self.tie_sizes = None if sizes.max() == 1 else sizes
+
+    @property
+    def n_cells(self) -> int:
+        """Length of the list."""
+        return self.ranks.size
+
+    @property
+    def n_positives(self) -> int:
+        """Number of hits in the list."""
+        return int(self.hits[0].size)
+
+    @cached_property
+    def hits(self) -> tuple[Integers, Integers]:
+        """Rows and columns of the hits."""
+        rows, columns = np.nonzero(self.labels)
+        return rows, columns
+
+    @cached_property
+    def item_of_rank(self) -> Integers:
+        """Item whose cell has each rank."""
+        items = np.empty(self.n_cells, dtype=np.int64)
+        items[self.ranks] = np.arange(self.ranks.shape[0])[:, None]
+        return items
+
+    @cached_property
+    def ends(self) -> Integers:
+        """Number of cells down to the end of each block."""
+        if self.tie_sizes is None:
+            return np.arange(1, self.n_cells + 1)
+        return np.cumsum(self.tie_sizes)
+
+    @cached_property
+    def _block_of_rank(self) -> Integers:
+        assert self.tie_sizes is not None
+        return np.repeat(np.arange(self.tie_sizes.size), self.tie_sizes)
+
+    def hit_ranks(self, where: Integers) -> Integers:
+        """Ranks of the hits for rows of labels that move to the items `where`."""
+        rows, columns = self.hits
+        if self.ranks.shape[1] == 1:
+            return self.ranks[:, 0][where[:, rows]]
+        return self.ranks[where[:, rows], columns]
+
+    def blocks(self, ranks: Integers) -> Integers:
+        """Blocks of ranks."""
+        return ranks if self.tie_sizes is None else self._block_of_rank[ranks]
+
+
+class _Unweighted:
+    """An additive statistic of one list without weights."""
+
+    def __init__(self, cells: _Cells, statistic: Statistic) -> None:
+        self._cells = cells
+        self._statistic = statistic
+        self._sampler = NullSampler(statistic, cells.n_cells, cells.n_positives, cells.tie_sizes)
+
+    def values(self, where: Integers) -> tuple[Floats, Floats]:
+        """Values and the weight of the hits for rows of labels that move to the items `where`."""
+        mass = np.full(len(where), float(self._cells.n_positives))
+        if self._cells.n_positives == 0:
+            return mass, mass
+        ranks = np.sort(self._cells.hit_ranks(where), axis=1)
+        return self._sampler.values(self._cells.blocks(ranks)), mass
+
+    def mean(self) -> float:
+        """Exact mean for one column of labels."""
+        cells = self._cells
+        return exact_mean_and_variance(
+            self._statistic, cells.n_cells, cells.n_positives, cells.tie_sizes
+        )[0]
+
+
+class _WeightsOfItems:
+    """Weighted average precision of one list, with weights that stay with the items."""
+
+    def __init__(self, cells: _Cells, weights: Floats) -> None:
+        self._cells = cells
+        self._weight_of_rank = weights[cells.item_of_rank]
+        self._weight_to_end = np.cumsum(self._weight_of_rank)[cells.ends - 1]
+
+    def values(self, where: Integers) -> tuple[Floats, Floats]:
+        """Values and the weight of the hits for rows of labels that move to the items `where`."""
+        return self._of_ranks(np.sort(self._cells.hit_ranks(where), axis=1))
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
+        """Draw values for one column of labels; only its hits are drawn."""
+        cells = self._cells
+        return self._of_ranks(uniform_hit_ranks(cells.n_cells, cells.n_positives, n_draws, rng))[0]
+
+    def _of_ranks(self, ranks: Integers) -> tuple[Floats, Floats]:
+        blocks = self._cells.blocks(ranks)
+        hits, _ = _weight_of_hits(self._cells, blocks, self._weight_of_rank[ranks])
+        return _weighted_average_precision(hits, self._weight_to_end[blocks])
+
+
+class _WeightsOfLabels:
+    """Weighted average precision of one list, with weights that move with the rows of labels."""
+
+    def __init__(self, cells: _Cells, weights: Floats) -> None:
+        self._cells = cells
+        self._weights = weights
+        self._hit_weights = weights[cells.hits[0]]
+
+    @cached_property
+    def weight_of_misses(self) -> float | None:
+        """The common weight of all misses, None if they differ; if common, only hits are drawn."""
+        weights = self._weights[~self._cells.labels[:, 0]]
+        if self._cells.labels.shape[1] > 1 or np.any(weights != weights[:1]):
+            return None
+        return float(weights[0]) if weights.size else 0.0
+
+    def values(self, where: Integers) -> tuple[Floats, Floats]:
+        """Values and the weight of the hits for rows of labels that move to the items `where`."""
+        ranks = self._cells.hit_ranks(where)
+        order = np.argsort(ranks, axis=1)
+        blocks = self._cells.blocks(np.take_along_axis(ranks, order, axis=1))
+        hits, _ = _weight_of_hits(self._cells, blocks, self._hit_weights[order])
+        row_on_item = np.empty_like(where)
+        np.put_along_axis(row_on_item, where, np.arange(where.shape[1])[None, :], axis=1)
+        weights = self._weights[row_on_item[:, self._cells.item_of_rank]]
+        last = self._cells.ends[blocks] - 1
+        return _weighted_average_precision(
+            hits, np.take_along_axis(np.cumsum(weights, axis=1), last, axis=1)
+        )
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
+        """Draw values for one column of labels whose misses all have the same weight."""
+        cells = self._cells
+        ranks = uniform_hit_ranks(cells.n_cells, cells.n_positives, n_draws, rng)
+        weights = np.broadcast_to(self._hit_weights, ranks.shape)
+        if np.any(self._hit_weights != self._hit_weights[:1]):
+            weights = rng.permuted(weights, axis=1)
+        blocks = cells.blocks(ranks)
+        hits, n_hits = _weight_of_hits(cells, blocks, weights)
+        assert self.weight_of_misses is not None
+        misses = self.weight_of_misses * (cells.ends[blocks] - n_hits)
+        return _weighted_average_precision(hits, hits[0] + misses)[0]
+
+
+def _weight_of_hits(
+    cells: _Cells, blocks: Integers, weights: Floats
+) -> tuple[tuple[Floats, Floats], Integers]:
+    """For hits in ascending blocks: cumulative weight to the end of each hit's block, own weight.
+
+    The second result is the number of hits to the end of the block.
+    """
+    to_here = np.cumsum(weights, axis=1)
+    if cells.tie_sizes is None:
+        return (to_here, weights), np.arange(1, blocks.shape[1] + 1)
+    n_hits = hits_around_blocks(blocks)[1]
+    return (np.take_along_axis(to_here, n_hits - 1, axis=1), weights), n_hits
+
+
+def _weighted_average_precision(
+    hits: tuple[Floats, Floats], to_end: Floats
+) -> tuple[Floats, Floats]:
+    """Mean precision over the hits by their weights, and the weight of all hits.
+
+    As in scikit-learn a precision of 0/0 is 0, and so is the value when all hits weigh 0.
+    """
+    hits_to_end, weights = hits
+    precision = np.divide(hits_to_end, to_end, out=np.zeros(to_end.shape), where=to_end > 0.0)
+    mass = weights.sum(axis=1)
+    gained = (weights * precision).sum(axis=1)
+    return np.divide(gained, mass, out=np.zeros(mass.shape), where=mass > 0.0), mass
+
+
+class PermutedRows:
+    """A statistic with weights or averages, for rows of labels in a random order.
+
+    Parameters
+    ----------
+    samples : sequence of Sample
+        The lists whose values are averaged: one, of one or all classes, or one for each class.
+    average : {"macro", "weighted"}
+        Mean over the lists, or the mean by the weight of their hits.
+    statistic : Statistic
+        The statistic of a list: with weights it is average precision without a cut-off.
+    weights_follow : {"label", "score"}
+        Whether weights move with the rows of labels or stay with the items.
+    exchange : Exchange or Shifts, optional
+        Which rows change places; by default all of them.
+    """
+
+    def __init__(
+        self,
+        samples: Sequence[Sample],
+        average: str,
+        statistic: Statistic,
+        weights_follow: str,
+        exchange: AnyExchange | None = None,
+    ) -> None:
+        self.rankings = rankings = [_Cells(sample) for sample in samples]
+        weights = samples[0].design.weights
+        self._average = average
+        self._statistic = statistic
+        self.exchange = exchange
+        self._weights_follow = None if weights is None else weights_follow
+        self._lists: list[_Unweighted | _WeightsOfItems | _WeightsOfLabels]
+        if weights is None:
+            self._lists = [_Unweighted(cells, statistic) for cells in rankings]
+        elif weights_follow == "score":
+            self._lists = [_WeightsOfItems(cells, weights) for cells in rankings]
+        else:
+            self._lists = [_WeightsOfLabels(cells, weights) for cells in rankings]
+
+    def __repr__(self) -> str:
+        average = f"average={self._average!r}, n_lists={len(self._lists)}"
+        return f"{average}, weights_follow={self._weights_follow!r}"
+
+    @property
+    def _n_items(self) -> int:
+        return len(self.rankings[0].labels)
+
+    @property
+    def n_listed(self) -> int | None:
+        """Number of arrangements; None if they are not listed."""
+        return None if self.exchange is None else self.exchange.n_listed
+
+    @property
+    def tie_sizes(self) -> Integers | None:
+        """Sizes of the blocks of equal scores in the first list."""
+        return self.rankings[0].tie_sizes
+
+    def observed(self) -> float:
+        """Value for the labels as they are."""
+        return float(self._values(np.arange(self._n_items)[None, :])[0])
+
+    def best(self) -> float:
+        """Value when every class is ranked perfectly; a class without weight in its hits has 0."""
+        masses = self._observed_masses()
+        sizes = [(cells.n_cells, cells.n_positives) for cells in self.rankings]
+        best = np.array([self._statistic.maximum(*n) for n in sizes])
+        best[masses == 0.0] = 0.0
+        return float(self._mean_over_lists(best[:, None], masses[:, None])[0])
+
+    def exact_moments(self) -> tuple[float | None, float | None]:
+        """Exact mean, if every list has an exact mean; no variance."""
+        # Placements of the hits are equally likely only in a list of one column.
+        if self.exchange is not None or self.rankings[0].labels.shape[1] > 1:
+            return None, None
+        means = [part.mean() for part in self._lists if isinstance(part, _Unweighted)]
+        if len(means) < len(self._lists):
+            return None, None
+        masses = self._observed_masses()
+        return float(self._mean_over_lists(np.array(means)[:, None], masses[:, None])[0]), None
+
+    def chunks(self, n_resamples: int) -> list[int]:
+        """Sizes of the chunks for `n_resamples` draws."""
+        cells = self.rankings[0]
+        if self._by_hits is None:
+            return chunk_sizes(n_resamples, cells.n_cells)
+        return chunk_sizes(n_resamples, ranks_drawn(cells.n_cells, cells.n_positives))
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
+        """Draw independent values."""
+        if self._by_hits is not None:
+            return self._by_hits.draw(n_draws, rng)
+        if self.exchange is not None:
+            return self._values(self.exchange.draw_rows(n_draws, rng))
+        in_order = np.broadcast_to(np.arange(self._n_items), (n_draws, self._n_items))
+        return self._values(rng.permuted(in_order, axis=1))
+
+    def listed(self, first: int, last: int) -> Floats:
+        """Values of the arrangements with the numbers from `first` to before `last`."""
+        assert isinstance(self.exchange, Shifts)
+        return self._values(self.exchange.list_rows(first, last))
+
+    @cached_property
+    def _by_hits(self) -> _WeightsOfItems | _WeightsOfLabels | None:
+        """The only list, if it has one column and draws need its hits only."""
+        first, cells = self._lists[0], self.rankings[0]
+        if self.exchange is not None:
+            return None
+        if len(self._lists) > 1 or cells.labels.shape[1] > 1 or cells.n_positives == 0:
+            return None
+        if isinstance(first, _WeightsOfLabels):
+            return None if first.weight_of_misses is None else first
+        return first if isinstance(first, _WeightsOfItems) else None
+
+    def _values(self, where: Integers) -> Floats:
+        parts = [part.values(where) for part in self._lists]
+        return self._mean_over_lists(
+            np.stack([values for values, _ in parts]), np.stack([mass for _, mass in parts])
+        )
+
+    def _mean_over_lists(self, values: Floats, masses: Floats) -> Floats:
+        if self._average == "macro":
+            return np.asarray(values.mean(axis=0))
+        total = masses.sum(axis=0)
+        gained = (values * masses).sum(axis=0)
+        mean: Floats = np.divide(gained, total, out=np.zeros(total.shape), where=total > 0.0)
+        return mean
+
+    def _observed_masses(self) -> Floats:
+        where = np.arange(self._n_items)[None, :]
+        return np.array([float(part.values(where)[1][0]) for part in self._lists])

@@ -1,0 +1,399 @@
+r"""Paired randomization tests: ranks swapped item by item, signs flipped query by query.
+
+*Rank swap* (Venkatraman and Begg 1996 [1]_). Every item has a rank in each of two rankings. For
+each item, or each cluster of items, the two ranks are swapped with probability 1/2, both lists are
+ranked again, and the difference D* of the two values of a statistic is compared with the observed
+difference D: ``p = (1 + #{|D*| >= |D|}) / (B + 1)`` for B random swaps. If all swaps are listed,
+p is the share of swaps with ``|D*| >= |D|``. Labels do not move.
+
+Ranks of different lists often coincide after swapping, so that ties occur even if no scores are
+equal. The same treatment of ties applies to D and D*:
+
+* ``"mean"``: the mean of the statistic over all orders of the tied items.
+* ``"kept"``: equal ranks are a block, like equal scores. This differs from the mean for average
+  precision only.
+* ``"random"``: a random order in D*, the mean over orders in D. The order adds to the variance of
+  D* but not to the variance of D, which makes the test conservative if blocks are large.
+
+The null hypothesis is that, given the labels, the two ranks of any unit are exchangeable: swapping
+them leaves the joint distribution of all ranks unchanged.
+
+* The test is exact with ``"mean"`` or ``"kept"`` and ranks among all scores of both rankers. If the
+  rankers are interchangeable, their scores are exchangeable, and the observed data are one of 2**u
+  equally probable swaps of u units.
+* The test is asymptotic with ranks within each list. Ranks of different items are dependent, since
+  a list has every rank once, and a swapped list does not. If both lists have the same few large
+  blocks of equal scores, swaps break the blocks up, which makes the test conservative, more so
+  with ``"kept"``.
+
+Strata have no effect: ranks are exchanged within an item, never between items.
+
+*Sign flips* (Fisher's randomization test for pairs). If two systems are interchangeable in each
+query, the signs of their differences are random. All signs of a cluster of queries are flipped
+together. The test is exact.
+
+*Counting replaces sorting*. Let the ranks of the hits in either list be the *levels*
+``v_1 < v_2 < ...``. A statistic of a swapped list depends, for each level, on the number of items
+before it, of items at it, and of hits at it. The swap of a unit changes each of these counts by a
+fixed number, so that the counts of many swaps are the product of a sparse matrix and the matrix of
+their bits. A swap changes the counts of the second list by the opposite amounts. Misses between the
+same two levels in both lists change no count and are left out.
+
+References
+----------
+.. [1] E. S. Venkatraman and C. B. Begg, "A distribution-free procedure for comparing receiver
+   operating characteristic curves from a paired experiment", Biometrika 83 (1996) 835-848.
+.. [2] R. W. Floyd and J. Bentley, "Programming pearls: a sample of brilliance", Communications of
+   the ACM 30 (1987) 754-757.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+
+from sklearn_rankinf._permutation.draws import (
+    CELLS_PER_CHUNK,
+    ListedSampler,
+    chunk_sizes,
+    pvalue_of_draws,
+)
+from sklearn_rankinf._permutation.exchange import reciprocal_ranks
+from sklearn_rankinf._permutation.labellings import NullSampler
+from sklearn_rankinf._statistics.additive import Metric, Statistic
+from sklearn_rankinf._statistics.first_hit import FirstHitStatistic, mean_reciprocals_of_firsts
+from sklearn_rankinf._statistics.increments import Floats, Integers
+
+# Largest number of units whose 2**u swaps or flips are listed.
+_MOST_LISTED_UNITS = 20
+# Differences are equal within this share of the largest possible difference.
+_EQUAL = 1e-12
+
+Ties: TypeAlias = Literal["mean", "kept", "random"]
+Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
+
+
+class PairedSampler(ListedSampler, Protocol):
+    """Differences between two systems whose outputs are swapped at random, unit by unit.
+
+    Number 0 of the list swaps nothing.
+    """
+
+    @property
+    def n_units(self) -> int:
+        """Number of units whose swap can change the difference."""
+
+    @property
+    def tolerance(self) -> float:
+        """Differences closer to each other than this are equal."""
+
+    def observed(self) -> float:
+        """Difference without any swap."""
+
+
+def randomization_pvalue(
+    observed: float,
+    differences: Floats,
+    *,
+    alternative: Alternative,
+    tolerance: float,
+    is_complete: bool,
+) -> float:
+    """Share of differences that are at least as extreme as the observed one.
+
+    A complete list contains the observed difference; random differences are counted with it added.
+    """
+    extremes = {"two-sided": np.abs, "greater": np.positive, "less": np.negative}
+    extreme = extremes[alternative]
+    n_extreme = int(np.sum(extreme(differences) >= extreme(observed) - tolerance))
+    if is_complete:
+        return n_extreme / differences.size
+    return float(pvalue_of_draws(n_extreme, differences.size))
+
+
+def doubled_midranks(places: Integers) -> Integers:
+    """Twice the mean rank of each item, for the number from 0 of its block of equal scores."""
+    sizes = np.bincount(places)
+    starts = np.cumsum(sizes) - sizes
+    return np.asarray((2 * starts + sizes + 1)[places])
+
+
+@dataclass(frozen=True, eq=False)
+class _HitBlocks:
+    """The blocks with hits of several lists of n items and m hits, from the first to the last.
+
+    Attributes
+    ----------
+    lists : ndarray of shape (n_blocks,)
+        Number of the list of each block.
+    starts, sizes, before, hits : ndarray of shape (n_blocks,)
+        Items before each block and in it, hits before it and in it.
+    n_lists, n_samples, n_positives : int
+        Number of lists, and of items and hits in each.
+    """
+
+    lists: Integers
+    starts: Integers
+    sizes: Integers
+    before: Integers
+    hits: Integers
+    n_lists: int
+    n_samples: int
+    n_positives: int
+
+    @classmethod
+    def from_counts(
+        cls, in_bins: Integers, hits: Integers, n_samples: int, n_positives: int
+    ) -> _HitBlocks:
+        """Blocks from counts of items in each gap and level, and hits at each level, by column.
+
+        Bin 2 k + 1 is level k, and bin 2 k the gap before it.
+        """
+        levels, lists = np.nonzero(hits)
+        found = hits[levels, lists].astype(np.int64)
+        return cls(
+            lists=lists,
+            starts=np.cumsum(in_bins, axis=0)[::2][levels, lists],
+            sizes=in_bins[1::2][levels, lists].astype(np.int64),
+            before=np.cumsum(hits, axis=0)[levels, lists] - found,
+            hits=found,
+            n_lists=hits.shape[1],
+            n_samples=n_samples,
+            n_positives=n_positives,
+        )
+
+    def totals(self, statistic: Statistic, ties: Ties) -> Floats:
+        """Sums of the increments of each list, with ties kept or averaged over orders."""
+        coefficients = statistic.tied if ties == "kept" else statistic.shuffled
+        blocks = coefficients(self.starts, self.sizes, self.n_samples, self.n_positives)
+        inside = blocks.linear + blocks.square * self.hits
+        gains = self.hits * (blocks.cross * self.before + inside)
+        return np.bincount(self.lists, gains, minlength=self.n_lists).astype(float, copy=False)
+
+    def reciprocal_ranks(self) -> Floats:
+        """Reciprocal rank of the first hit of each list, the mean over all orders of its block."""
+        first = self.before == 0
+        sizes = self.sizes[first]
+        values = mean_reciprocals_of_firsts(self.starts[first], sizes)
+        reciprocals = np.zeros(self.n_lists)
+        reciprocals[self.lists[first]] = values[np.cumsum(sizes) - sizes + self.hits[first] - 1]
+        return reciprocals
+
+    def random_places(self, rng: np.random.Generator) -> Integers:
+        """Ascending places of the hits of each list, from 0, in a random order of each block.
+
+        Floyd's algorithm [2]_: the t-th of y hits, t = 0, 1, ..., gets a random one of the places
+        0, ..., ``g - y + t`` of its block of g items, or the last of these places if the drawn one
+        is occupied. Each step is made in all blocks at once.
+        """
+        order = np.argsort(-self.hits, kind="stable")
+        first = (self.lists * self.n_samples + self.starts)[order]
+        hits, lowest = self.hits[order], (self.sizes - self.hits)[order]
+        is_taken = np.zeros(self.n_lists * self.n_samples, dtype=bool)
+        for step in range(int(hits.max(initial=0))):
+            n_active = int(np.searchsorted(-hits, -step))
+            last = lowest[:n_active] + step
+            cells = first[:n_active] + rng.integers(last, endpoint=True)
+            cells = np.where(is_taken[cells], first[:n_active] + last, cells)
+            is_taken[cells] = True
+        places = np.flatnonzero(is_taken) % self.n_samples
+        return places.reshape(self.n_lists, self.n_positives)
+
+
+class SwapSampler:
+    """Draws the difference of a statistic between two rankings with swapped ranks.
+
+    Parameters
+    ----------
+    statistic : Statistic or FirstHitStatistic
+        The statistic.
+    is_hit : ndarray of bool of shape (n_items,)
+        The hits.
+    ranks_a, ranks_b : ndarray of int of shape (n_items,)
+        Rank of each item in the two rankings, smaller for better, equal for tied items, on one
+        scale: `doubled_midranks` of each, or ranks among all scores of both.
+    clusters : ndarray of int of shape (n_items,), optional
+        Numbers from 0 of the cluster of each item; the items of a cluster are swapped together. By
+        default every item is swapped by itself.
+    ties : {"mean", "kept", "random"}, default="mean"
+        Treatment of equal ranks: see the module. Listed differences with ``"random"`` are means
+        over orders.
+
+    Attributes
+    ----------
+    n_units : int
+        Number of items or clusters whose swap can change the difference.
+    """
+
+    def __init__(
+        self,
+        statistic: Metric,
+        is_hit: NDArray[np.bool_],
+        ranks_a: Integers,
+        ranks_b: Integers,
+        clusters: Integers | None = None,
+        ties: Ties = "mean",
+    ) -> None:
+        self._statistic = statistic
+        self._ties: Ties = ties
+        self._n_samples, self._n_positives = is_hit.size, int(is_hit.sum())
+        units = np.arange(is_hit.size) if clusters is None else clusters
+        levels = np.unique([ranks_a[is_hit], ranks_b[is_hit]])
+        self._n_bins = 2 * levels.size + 1
+        rows_a, rows_b = (_rows(levels, ranks, is_hit) for ranks in (ranks_a, ranks_b))
+        self._counts_a, self._counts_b = (
+            np.bincount(rows, minlength=self._n_bins + levels.size)[:, None]
+            for rows in (rows_a, rows_b)
+        )
+        self._changes = _changes(
+            rows_a, rows_b, np.append(units, units[is_hit]), len(self._counts_a)
+        )
+
+    @property
+    def n_units(self) -> int:
+        """Number of items or clusters whose swap can change the difference."""
+        return int(self._changes.shape[1])
+
+    @property
+    def n_listed(self) -> int | None:
+        """Number of different swaps; None if they are not listed."""
+        return _n_listed(self.n_units)
+
+    @property
+    def tolerance(self) -> float:
+        """Differences closer to each other than this are equal."""
+        return _EQUAL * float(self._statistic.best(self._n_samples, self._n_positives))
+
+    def observed(self) -> float:
+        """Difference without any swap, with ties kept or averaged over orders."""
+        return float(self._differences(np.zeros((self.n_units, 1), dtype=np.uint8))[0])
+
+    def chunks(self, n_resamples: int) -> list[int]:
+        """Sizes of the chunks for `n_resamples` draws."""
+        return chunk_sizes(n_resamples, self._n_samples + len(self._counts_a), CELLS_PER_CHUNK)
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
+        """Draw independent differences."""
+        bits = _random_bits(self.n_units, n_draws, rng)
+        return self._differences(bits, rng if self._ties == "random" else None)
+
+    def listed(self, first: int, last: int) -> Floats:
+        """Differences of the swaps with the numbers from `first` to before `last`; 0 is none."""
+        return self._differences(_listed_bits(self.n_units, first, last))
+
+    def _differences(
+        self, is_swapped: NDArray[np.uint8], rng: np.random.Generator | None = None
+    ) -> Floats:
+        """Differences for columns of swapped units; ties are broken if a generator is given."""
+        gained = self._changes @ is_swapped.astype(np.int32)
+        return self._values(self._counts_a + gained, rng) - self._values(
+            self._counts_b - gained, rng
+        )
+
+    def _values(self, counts: Integers, rng: np.random.Generator | None) -> Floats:
+        """Values, up to a constant, of lists with the given counts of items and of hits."""
+        in_bins, hits = counts[: self._n_bins], counts[self._n_bins :]
+        blocks = _HitBlocks.from_counts(in_bins, hits, self._n_samples, self._n_positives)
+        if rng is not None:
+            return self._values_of_places(blocks.random_places(rng))
+        if isinstance(self._statistic, FirstHitStatistic):
+            return blocks.reciprocal_ranks()
+        assert isinstance(self._statistic, Statistic)
+        return blocks.totals(self._statistic, self._ties)
+
+    def _values_of_places(self, places: Integers) -> Floats:
+        if isinstance(self._statistic, FirstHitStatistic):
+            return reciprocal_ranks(None)(places)
+        assert isinstance(self._statistic, Statistic)
+        return NullSampler(self._statistic, self._n_samples, self._n_positives, None).values(places)
+
+
+class SignFlipSampler:
+    """Draws the mean difference between two systems over queries with signs flipped at random.
+
+    Parameters
+    ----------
+    differences : ndarray of shape (n_queries,)
+        Difference between the two systems in each query.
+    clusters : ndarray of int of shape (n_queries,), optional
+        Numbers from 0 of the cluster of each query; the signs of a cluster are flipped together. By
+        default every query is flipped by itself.
+
+    Attributes
+    ----------
+    n_units : int
+        Number of queries or clusters whose flip changes the mean.
+    """
+
+    def __init__(self, differences: Floats, clusters: Integers | None = None) -> None:
+        sums = differences if clusters is None else np.bincount(clusters, differences)
+        self._parts = sums[sums != 0.0] / differences.size
+
+    @property
+    def n_units(self) -> int:
+        """Number of queries or clusters whose flip changes the mean."""
+        return int(self._parts.size)
+
+    @property
+    def n_listed(self) -> int | None:
+        """Number of different flips; None if they are not listed."""
+        return _n_listed(self.n_units)
+
+    @property
+    def tolerance(self) -> float:
+        """Differences closer to each other than this are equal."""
+        return _EQUAL * float(np.abs(self._parts).sum())
+
+    def observed(self) -> float:
+        """Mean difference without any flip."""
+        return float(self._parts.sum())
+
+    def chunks(self, n_resamples: int) -> list[int]:
+        """Sizes of the chunks for `n_resamples` draws."""
+        return chunk_sizes(n_resamples, self.n_units, CELLS_PER_CHUNK)
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
+        """Draw independent mean differences."""
+        return self._means(_random_bits(self.n_units, n_draws, rng))
+
+    def listed(self, first: int, last: int) -> Floats:
+        """Mean differences of the flips with the numbers from `first` to before `last`."""
+        return self._means(_listed_bits(self.n_units, first, last))
+
+    def _means(self, is_flipped: NDArray[np.uint8]) -> Floats:
+        return np.asarray(self._parts @ (1.0 - 2.0 * is_flipped))
+
+
+def _rows(levels: Integers, ranks: Integers, is_hit: NDArray[np.bool_]) -> Integers:
+    """Row of the count of items to which each item belongs, then rows of counts of hits."""
+    bins = np.searchsorted(levels, ranks, "left") + np.searchsorted(levels, ranks, "right")
+    return np.append(bins, 2 * levels.size + 1 + bins[is_hit] // 2)
+
+
+def _changes(rows_a: Integers, rows_b: Integers, units: Integers, n_rows: int) -> csr_array:
+    """Change of the first list's counts by the swap of each unit; units without change dropped."""
+    entries = np.repeat([1, -1], units.size).astype(np.int32)
+    where = np.append(rows_b, rows_a), np.append(units, units)
+    changes = coo_array((entries, where), shape=(n_rows, int(units.max()) + 1)).tocsc()
+    changes.eliminate_zeros()
+    return changes[:, np.diff(changes.indptr) > 0].tocsr()
+
+
+def _n_listed(n_units: int) -> int | None:
+    return 1 << n_units if n_units <= _MOST_LISTED_UNITS else None
+
+
+def _random_bits(n_units: int, n_draws: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """Random bits, one row for each unit."""
+    octets = rng.integers(256, size=(n_units, -(-n_draws // 8)), dtype=np.uint8)
+    return np.unpackbits(octets, axis=1, count=n_draws)
+
+
+def _listed_bits(n_units: int, first: int, last: int) -> NDArray[np.uint8]:
+    """Bits of the numbers from `first` to before `last`, one row for each unit."""
+    numbers = np.arange(first, last)
+    return (numbers >> np.arange(n_units)[:, None] & 1).astype(np.uint8)

@@ -1,0 +1,601 @@
+"""Planning: the power of a test, for a number of positives and an effect."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, logit, ndtr, ndtri
+
+from sklearn_rankinf._guard import default_errors
+from sklearn_rankinf._metrics.metrics import (
+    AveragePrecision,
+    RocAuc,
+    as_metric,
+    check_scalar_k,
+    in_sentence,
+)
+from sklearn_rankinf._permutation.labellings import NullSampler
+from sklearn_rankinf._planning.critical_values import Region, critical_region, is_significant
+from sklearn_rankinf._planning.odds import (
+    Binormal,
+    ProportionalOdds,
+    RankingModel,
+    expected_average_precision,
+    expected_hits,
+    expected_reciprocal_rank,
+    fisher_probabilities,
+    hits_tail,
+    n_placement_cells,
+    placement_probabilities,
+    placements,
+)
+from sklearn_rankinf._ranking import (
+    as_seed_sequence,
+    check_between,
+    check_counts,
+    check_integer,
+    check_option,
+    check_positive,
+    shown,
+)
+from sklearn_rankinf._results import Result, format_value
+from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
+from sklearn_rankinf._statistics.caching import cached_property
+from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
+from sklearn_rankinf._statistics.increments import Floats, Integers
+
+_MODELS = ("wallenius", "fisher", "binormal")
+_METHODS = ("auto", "exact", "simulation", "obuchowski")
+# Largest number of placements that are listed, and of ranks in all of them.
+_MOST_PLACEMENTS, _MOST_RANKS = 200_000, 4_000_000
+RANKINGS: dict[str, RankingModel] = {"wallenius": ProportionalOdds(), "binormal": Binormal()}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MetricPowerResult(Result):
+    """Result of :func:`metric_power`.
+
+    Attributes
+    ----------
+    metric : metric
+        The metric; a cut-off is given as a number of samples.
+    power : float
+        Probability that the test is significant.
+    standard_error : float
+        Monte Carlo standard error of the power, 0 if the power is exact or no value is significant;
+        nan for ``"obuchowski"``,
+        whose error is unknown.
+    level : float
+        Probability of significance under random labelling, at most alpha; for ``"obuchowski"``
+        alpha.
+    critical_value : float
+        Smallest significant value of the metric; nan if no value is significant.
+    mean : float
+        Expected value of the metric.
+    mean_standard_error : float
+        Monte Carlo standard error of the mean, 0 if the mean is exact.
+    odds, auc : float
+        The effect: the odds of a positive against a negative, and ``odds / (1 + odds)``.
+    alpha : float
+        Nominal significance level.
+    model, method : str
+        The model of the ranking, and how the power and the expected value were computed.
+    n_samples, n_positives : int
+        Number of samples, and number of positives.
+    n_simulations : int or None
+        Number of simulated rankings; None if no rankings were simulated.
+
+    See Also
+    --------
+    metric_power : The function that returns this result.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import metric_power
+    >>> print(metric_power(1000, 100, metric="recall_at_k", k=100, odds=2.0).summary())
+    With 100 positives among 1000 samples and odds of 2 (AUC 0.667), recall at 100 is significant
+    at the level 0.05 with a probability of 0.712 (critical value 0.16, expected value 0.175).
+    """
+
+    metric: Metric
+    power: float
+    standard_error: float
+    level: float
+    critical_value: float
+    mean: float
+    mean_standard_error: float = field(repr=False)
+    odds: float
+    auc: float
+    alpha: float = field(repr=False)
+    model: str
+    method: str
+    n_samples: int = field(repr=False)
+    n_positives: int = field(repr=False)
+    n_simulations: int | None = field(default=None, repr=False)
+
+    def _sentences(self) -> Iterable[str]:
+        error = f" ± {self.standard_error:.2g}" if self.standard_error > 0.0 else ""
+        start = (
+            f"With {self.n_positives} positives among {self.n_samples} samples and odds of "
+            f"{self.odds:.3g} (AUC {self.auc:.3g}), {in_sentence(self.metric.title)}"
+        )
+        if math.isnan(self.critical_value):
+            return [f"{start} cannot be significant at the level {self.alpha:g}."]
+        return [
+            f"{start} is significant at the level {self.alpha:g} with a probability of "
+            f"{format_value(self.power)}{error} (critical value "
+            f"{format_value(self.critical_value)}, expected value {format_value(self.mean)})."
+        ]
+
+
+@default_errors
+def metric_power(
+    n_samples: int,
+    n_positives: int,
+    *,
+    metric: str | Metric = "average_precision",
+    k: float | None = None,
+    odds: float | None = None,
+    auc: float | None = None,
+    alpha: float = 0.05,
+    model: str = "wallenius",
+    method: str = "auto",
+    n_simulations: int = 10_000,
+    random_state: Any = 0,
+) -> MetricPowerResult:
+    r"""Power of the test of a ranking by any metric.
+
+    The power is the probability that the test against random labelling, :func:`metric_test`, is
+    significant if positives tend to be ranked higher than negatives. No scores are equal.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of samples.
+    n_positives : int
+        Number of positives among them.
+    metric : str or metric, default="average_precision"
+        A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
+    k : int or float, optional
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
+        samples, or a fraction of them between 0 and 1, rounded up.
+    odds : float, optional
+        The effect: odds of each positive against a negative; 1 is chance. Exactly one of `odds` and
+        `auc` is required.
+    auc : float, optional
+        The effect as the probability that a positive is ranked above a negative,
+        ``odds / (1 + odds)``: the expected ROC AUC.
+    alpha : float, default=0.05
+        Significance level, between 0 and 1.
+    model : {"wallenius", "fisher", "binormal"}, default="wallenius"
+        Model of the rankings; see Notes. ``"fisher"`` is for recall, precision, enrichment and
+        F-score at k; ``"binormal"`` requires `auc`.
+    method : {"auto", "exact", "simulation", "obuchowski"}, default="auto"
+        ``"auto"`` chooses ``"exact"`` for recall, precision, enrichment and F-score at k, for the
+        reciprocal rank, and under ``"wallenius"`` if there are at most 200,000 placements of the
+        positives; otherwise ``"simulation"``. ``"obuchowski"`` is the normal approximation for ROC
+        AUC in the binormal model; see Notes.
+    n_simulations : int, default=10000
+        Number of simulated rankings.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of random numbers for the simulation.
+
+    Returns
+    -------
+    result : MetricPowerResult
+        The power with its standard error, the level and the critical value of the test, and the
+        expected value of the metric.
+
+    Raises
+    ------
+    TypeError
+        If a number has the wrong type, or `k` is an array.
+    ValueError
+        If not exactly one of `odds` and `auc` is given, a number is out of its range, or the metric
+        does not have the `model` or the `method`.
+
+    See Also
+    --------
+    min_detectable_odds : The smallest effect with a given power.
+    min_positives : The smallest number of positives with a given power.
+    metric_test : The test whose power is computed.
+
+    Notes
+    -----
+    If the values of the metric can be listed, the critical value c is the smallest value with
+    :math:`P_0(S \ge c) \le \alpha` under random labelling. Otherwise it is the number at which this
+    probability is alpha, up to the numerical error stated by ``relative_error`` of
+    :func:`metric_null_distribution`. The level is :math:`P_0(S \ge c)` and the power is
+    :math:`P(S \ge c)`.
+
+    Under ``"wallenius"`` samples are drawn one by one without replacement, best first. With h of m
+    positives among the first t draws, the next draw is a positive with probability
+
+    .. math:: \frac{\omega (m - h)}{\omega (m - h) + n - m - t + h},
+
+    for odds :math:`\omega`. Rankings have the Plackett-Luce distribution, and hits at k have the
+    Wallenius distribution [1]_. Under ``"binormal"`` the scores of positives are :math:`N(d, 1)`
+    and those of negatives :math:`N(0, 1)`, with :math:`d = \sqrt 2\, \Phi^{-1}(\mathrm{auc})`. In
+    both models the expected ROC AUC is `auc`, and the scores of all samples are independent. Under
+    ``"fisher"`` the numbers of positives and of negatives among the first k are independent
+    binomial variables with odds ratio :math:`\omega`, conditional on their sum k; this is not a
+    model of a ranking, and `auc` is only another form of the odds.
+
+    For recall, precision, enrichment and F-score at k, and for the reciprocal rank, a ranking is
+    significant if enough of the first k samples are positive for a certain k. Power is then exact:
+    an integral over an order statistic, computed to about 1e-13. If all placements are listed,
+    power is a sum of their probabilities. Otherwise rankings are simulated, in a time proportional
+    to the number of positives; for the same seed, different odds use the same random numbers. The
+    expected value is exact for average precision of the whole ranking, ROC AUC, reciprocal rank and
+    hits at k, and if all placements are listed. If no value of the metric is significant, power is
+    0, and only the expected value is simulated where it is not exact.
+
+    ``"obuchowski"`` is the one-sided normal approximation of [2]_ as computed by pROC's
+    ``power.roc.test``:
+    with :math:`\kappa = (n - m) / m`, :math:`V_0 = 0.0792 (1 + 1/\kappa)` and
+    :math:`V = 0.0099 e^{-A^2/2} (5 A^2 + 8 + (A^2 + 8) / \kappa)` at
+    :math:`A = 1.414\, \Phi^{-1}(\mathrm{auc})`, the power is
+
+    .. math:: \Phi\left( \frac{\sqrt m\, (\mathrm{auc} - 1/2) - z_{1-\alpha} \sqrt{V_0}}
+              {\sqrt V} \right).
+
+    ``method="simulation"`` with ``model="binormal"`` differs in the critical value, which is that
+    of the exact null distribution, and in the distribution under the alternative. The default of
+    ``power.roc.test`` is two-sided and uses half of its ``sig.level``.
+
+    References
+    ----------
+    .. [1] Fog, A. (2008). Calculation methods for Wallenius' noncentral hypergeometric
+       distribution. Communications in Statistics - Simulation and Computation, 37(2), 258-273.
+    .. [2] Obuchowski, N. A., Lieber, M. L., & Wians, F. H. (2004). ROC curves in clinical
+       chemistry: uses, misuses, and possible solutions. Clinical Chemistry, 50(7), 1118-1125.
+
+    Examples
+    --------
+    With 100 positives among 1000 samples, at least 16 of the first 100 samples must be positive for
+    a significant result:
+
+    >>> from sklearn_rankinf import metric_power
+    >>> result = metric_power(1000, 100, metric="recall_at_k", k=100, odds=2.0)
+    >>> result.critical_value, round(result.level, 7), round(result.power, 4)
+    (0.16, 0.031964, 0.7122)
+
+    >>> result = metric_power(1000, 50, odds=2.0)
+    >>> result.method, round(result.mean, 3), 0.7 < result.power < 0.9
+    ('simulation', 0.09, True)
+    """
+    n, m = check_counts(n_samples, n_positives)
+    effect = read_effect(odds, auc, model)
+    design = Design.read(metric, k, alpha, model, method, n_simulations, random_state)
+    return design.of_size(n, m).result(effect)
+
+
+def read_effect(odds: Any, auc: Any, model: str) -> float:
+    """Logit of the AUC, computed from the AUC or from the odds."""
+    if (odds is None) == (auc is None):
+        raise ValueError(
+            f"Pass exactly one of odds and auc, which is odds / (1 + odds); got "
+            f"odds={shown(odds)} and auc={shown(auc)}."
+        )
+    if auc is not None:
+        return float(logit(check_between(auc, "auc")))
+    odds = check_positive(odds, "odds")
+    if check_option(model, "model", _MODELS) == "binormal":
+        raise ValueError(
+            "model='binormal' needs the effect as auc, the probability that a positive scores "
+            f"higher than a negative; got odds={odds}: pass auc={odds / (1.0 + odds):.6g}."
+        )
+    return math.log(odds)
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Options of a power calculation, for any size and effect."""
+
+    metric: Metric
+    alpha: float
+    model: str
+    method: str
+    n_simulations: int
+    random_state: Any
+
+    @classmethod
+    def read(
+        cls,
+        metric: Any,
+        k: Any,
+        alpha: Any,
+        model: Any,
+        method: Any,
+        n_simulations: Any,
+        random_state: Any,
+    ) -> Design:
+        """Check the options."""
+        chosen = as_metric(metric, k)
+        check_scalar_k(chosen)
+        alpha = check_between(alpha, "alpha")
+        model = check_option(model, "model", _MODELS)
+        method = check_option(method, "method", _METHODS)
+        n_simulations = check_integer(n_simulations, "n_simulations", 2)
+        seeds = as_seed_sequence(random_state)
+        title = in_sentence(chosen.title)
+        if model == "fisher" and not isinstance(chosen, HitsAtK):
+            raise ValueError(
+                "model='fisher' is for recall, precision, enrichment and F-score at k, because it "
+                f"has no order of the samples; got {title}: use model='wallenius'."
+            )
+        if model == "fisher" and method == "simulation":
+            raise ValueError(
+                "model='fisher' needs no simulation; use method='exact' or method='auto'."
+            )
+        if method == "obuchowski" and not (isinstance(chosen, RocAuc) and model == "binormal"):
+            raise ValueError(
+                "method='obuchowski' is for ROC AUC in the binormal model: pass metric='roc_auc' "
+                f"and model='binormal'; got {title} and model={model!r}."
+            )
+        return cls(chosen, alpha, model, method, n_simulations, seeds)
+
+    def of_size(self, n_samples: int, n_positives: int, approximately: bool = False) -> SizedDesign:
+        """Return the design for a number of samples and positives.
+
+        With `approximately`, the critical value is approximated, which is fast.
+        """
+        metric = self.metric.at(n_samples)
+        return SizedDesign(self, metric, n_samples, n_positives, approximately)
+
+
+class SizedDesign:
+    """A test of a ranking with given numbers of samples and positives, and its power."""
+
+    def __init__(
+        self,
+        design: Design,
+        metric: Metric,
+        n_samples: int,
+        n_positives: int,
+        approximately: bool = False,
+    ) -> None:
+        self.design, self.metric = design, metric
+        self.n, self.m = n_samples, n_positives
+        self._null_method = "pearson3" if approximately else "auto"
+
+    def result(self, effect: float) -> MetricPowerResult:
+        """Return the power at an effect, as a complete result."""
+        power, error, mean, mean_error = self._power_and_mean(effect)
+        return MetricPowerResult(
+            metric=self.metric,
+            power=power,
+            standard_error=error,
+            level=self.region.level,
+            critical_value=self.region.critical_value,
+            mean=mean,
+            mean_standard_error=mean_error,
+            odds=math.exp(effect),
+            auc=float(expit(effect)),
+            alpha=self.design.alpha,
+            model=self.design.model,
+            method=self.method,
+            n_samples=self.n,
+            n_positives=self.m,
+            n_simulations=self.design.n_simulations if self.method == "simulation" else None,
+        )
+
+    def power(self, effect: float) -> float:
+        """Power at an effect, if the power is not simulated."""
+        assert self.method != "simulation"
+        if math.isnan(self.region.critical_value):
+            return 0.0
+        if self._is_normal:
+            return obuchowski_power(self.n, self.m, float(expit(effect)), self.design.alpha)
+        if self.region.event is not None:
+            return self._probability_of_event(effect)
+        return float(self._listed_probabilities(effect)[self._listed >= self.region.edge].sum())
+
+    # The test.
+
+    @cached_property
+    def region(self) -> Region:
+        """Critical region of the test."""
+        if self._is_normal:
+            return self._obuchowski_region()
+        return critical_region(
+            self.metric,
+            self.n,
+            self.m,
+            self.design.alpha,
+            method=self._null_method,
+            random_state=self.design.random_state,
+        )
+
+    def is_significant(self, value: float) -> bool:
+        """Whether a value is significant, without a search for the smallest such value."""
+        if isinstance(self.metric, HitsAtK | FirstHitStatistic) or self._is_normal:
+            return value >= self.region.edge
+        return is_significant(
+            value,
+            self._statistic,
+            self.n,
+            self.m,
+            self.design.alpha,
+            method=self._null_method,
+            random_state=self.design.random_state,
+        )
+
+    @property
+    def _statistic(self) -> Statistic:
+        assert isinstance(self.metric, Statistic)
+        return self.metric
+
+    # Power.
+
+    @property
+    def _is_normal(self) -> bool:
+        return self.design.method == "obuchowski"
+
+    def _obuchowski_region(self) -> Region:
+        alpha = self.design.alpha
+        if self.m in (0, self.n):
+            return Region(math.nan, 0.0)
+        variance = _obuchowski_variance(self.n, self.m, 0.5) / self.m
+        return Region(0.5 - float(ndtri(alpha)) * math.sqrt(variance), alpha)
+
+    @cached_property
+    def method(self) -> str:
+        """Method by which power is computed."""
+        method = self.design.method
+        if method in ("simulation", "obuchowski"):
+            return method
+        is_exact = self._has_exact_power
+        if method == "exact" and not is_exact:
+            if self.design.model == "binormal":
+                why = "the binormal model has it only for hits at k and the reciprocal rank"
+            else:
+                why = (
+                    f"the placements of {self.m} positives among {self.n} samples are too many to "
+                    f"be listed (more than {_MOST_PLACEMENTS})"
+                )
+            raise ValueError(
+                f"method='exact' is not available for {in_sentence(self.metric.title)} here, "
+                f"because {why}; use method='simulation'."
+            )
+        return "exact" if is_exact else "simulation"
+
+    @property
+    def _has_exact_power(self) -> bool:
+        """Whether power and mean need no simulation."""
+        if self.region.event is not None or self.can_be_listed:
+            return True
+        return math.isnan(self.region.critical_value) and self._has_known_mean
+
+    @property
+    def can_be_listed(self) -> bool:
+        """Whether the placements are few, and their probabilities known."""
+        if self.design.model != "wallenius":
+            return False
+        n, m = self.n, self.m
+        return (
+            min(m, n - m) <= 20
+            and math.comb(n, m) <= _MOST_PLACEMENTS
+            and n_placement_cells(n, m) <= _MOST_RANKS
+        )
+
+    def _power_and_mean(self, effect: float) -> tuple[float, float, float, float]:
+        """Power and mean, each with its standard error."""
+        known = self._known_mean(effect)
+        if self.method == "exact" and self.region.event is None and known is None:
+            known = float(self._listed_probabilities(effect) @ self._listed)
+        if known is not None and self.method != "simulation":
+            error = math.nan if self._is_normal else 0.0
+            return self.power(effect), error, known, 0.0
+        values = self.simulated(np.array([effect]), self.design.n_simulations)[:, 0]
+        power = float(np.mean(values >= self.region.edge))
+        can_be_significant = not math.isnan(self.region.critical_value)
+        power_error = share_error(power, values.size) if can_be_significant else 0.0
+        mean_error = float(values.std(ddof=1)) / math.sqrt(values.size)
+        if known is not None:
+            return power, power_error, known, 0.0
+        return power, power_error, float(values.mean()), mean_error
+
+    def _probability_of_event(self, effect: float) -> float:
+        assert self.region.event is not None
+        h, k = self.region.event
+        if self.design.model == "fisher":
+            hits, shares = fisher_probabilities(self.n, self.m, k, effect)
+            return float(shares[hits >= h].sum())
+        return float(hits_tail(h, self.n, self.m, k, effect, RANKINGS[self.design.model]))
+
+    @property
+    def _has_known_mean(self) -> bool:
+        """Whether the expected value needs neither a list of rankings nor a simulation."""
+        if isinstance(self.metric, AveragePrecision):
+            return self.m in (0, self.n) or self.metric.k is None
+        return self.m in (0, self.n) or isinstance(
+            self.metric, HitsAtK | RocAuc | FirstHitStatistic
+        )
+
+    def _known_mean(self, effect: float) -> float | None:
+        """Expected value of the metric; None if rankings must be listed or simulated."""
+        if not self._has_known_mean:
+            return None
+        n, m, metric = self.n, self.m, self.metric
+        if m in (0, n):
+            best = metric.maximum(n, m) if m else 0.0
+            return float(best)
+        if isinstance(metric, HitsAtK):
+            return self._expected_hits(effect) / float(metric.divided_by(n, m))
+        model = RANKINGS[self.design.model]
+        if isinstance(metric, RocAuc):
+            return float(expit(effect))
+        if isinstance(metric, FirstHitStatistic):
+            return expected_reciprocal_rank(n, m, effect, model)
+        return expected_average_precision(n, m, effect, model)
+
+    def _expected_hits(self, effect: float) -> float:
+        assert isinstance(self.metric, HitsAtK)
+        k = int(self.metric.k)
+        if self.design.model == "fisher":
+            hits, shares = fisher_probabilities(self.n, self.m, k, effect)
+            return float(hits @ shares)
+        return expected_hits(self.n, self.m, k, effect, RANKINGS[self.design.model])
+
+    # All placements, and simulated placements.
+
+    @property
+    def _all_ranks(self) -> Integers:
+        if not hasattr(self, "_ranks"):
+            self._ranks = placements(self.n, self.m)
+        return self._ranks
+
+    @property
+    def _listed(self) -> Floats:
+        """Values of all placements."""
+        if not hasattr(self, "_values"):
+            self._values = self._values_of(self._all_ranks)
+        return self._values
+
+    def _listed_probabilities(self, effect: float) -> Floats:
+        return placement_probabilities(self._all_ranks, self.n, effect)
+
+    def simulated(self, effects: Floats, n_draws: int) -> Floats:
+        """Values of simulated rankings, of shape (n_draws, n_effects)."""
+        model = RANKINGS[self.design.model]
+        rankings = model.rankings(self.n, self.m, self.design.random_state)
+        return rankings.values(self._values_of, model.parameters(effects), n_draws)
+
+    def _values_of(self, ranks: Integers) -> Floats:
+        """Values for rows of ascending ranks, which start at 1."""
+        if isinstance(self.metric, FirstHitStatistic):
+            return np.asarray(1.0 / ranks[:, 0])
+        sampler = NullSampler(self._statistic, self.n, self.m, None)
+        return sampler.values(ranks - 1)
+
+
+def share_error(share: float, n_draws: int) -> float:
+    """Monte Carlo standard error of a proportion, with one success and one failure added.
+
+    Without the added draws the error of a proportion of 0 or 1 would be 0.
+    """
+    nearly = (share * n_draws + 1.0) / (n_draws + 2.0)
+    return math.sqrt(nearly * (1.0 - nearly) / n_draws)
+
+
+# Obuchowski's normal approximation.
+
+
+def obuchowski_power(n: int, m: int, auc: float, alpha: float) -> float:
+    """Power of the one-sided test of ROC AUC in Obuchowski's normal approximation."""
+    null, alternative = (math.sqrt(_obuchowski_variance(n, m, area)) for area in (0.5, auc))
+    if alternative == 0.0:  # beyond the smallest floating point number
+        return float(auc > 0.5)
+    return float(ndtr((math.sqrt(m) * (auc - 0.5) + float(ndtri(alpha)) * null) / alternative))
+
+
+def _obuchowski_variance(n: int, m: int, auc: float) -> float:
+    """Variance of ROC AUC times the number of positives, with the published digits."""
+    a = 1.414 * float(ndtri(auc))
+    per_negative = m / (n - m)
+    return 0.0099 * math.exp(-0.5 * a**2) * (5.0 * a**2 + 8.0 + (a**2 + 8.0) * per_negative)

@@ -1,0 +1,510 @@
+"""The commands of the command line that read a file or plan a study."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import math
+import sys
+import textwrap
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sklearn_rankinf._estimation.comparison import metric_comparison_test
+from sklearn_rankinf._estimation.intervals import metric_interval
+from sklearn_rankinf._estimation.multiple_comparison import (
+    MetricMultipleComparisonTestResult,
+    metric_multiple_comparison_test,
+)
+from sklearn_rankinf._estimation.results import MetricIntervalResult
+from sklearn_rankinf._metrics.metrics import (
+    METRICS,
+    AveragePrecision,
+    as_metric,
+    in_sentence,
+    needs_k,
+)
+from sklearn_rankinf._planning.power import metric_power
+from sklearn_rankinf._planning.sample_size import min_detectable_odds, min_positives
+from sklearn_rankinf._plot import TopKSignificanceDisplay, new_figure
+from sklearn_rankinf._ranking import Ranking, resolve_k
+from sklearn_rankinf._report import report as _report
+from sklearn_rankinf._report.files import (
+    CommandError,
+    Table,
+    is_same_file,
+    read_table,
+    save_figure,
+    write_text,
+)
+from sklearn_rankinf._report.numbers import LEVEL, pvalue_less
+from sklearn_rankinf._report.text import comparison_tables, table_as_text, with_fraction
+from sklearn_rankinf._results import counted, plain_value, without_nan
+from sklearn_rankinf._significance.metric_test import metric_test
+from sklearn_rankinf._significance.minimum_hypergeometric import minimum_hypergeometric_test
+from sklearn_rankinf._significance.queries import mean_average_precision_test
+from sklearn_rankinf._significance.top_k_curve import (
+    TopKSignificanceCurve,
+    top_k_significance_curve,
+)
+
+_WIDTH = 100
+# The default of the report and of the comparison.
+_N_PERMUTATIONS = 9999
+# Beyond this number of items NumPy's integers overflow.
+_LARGEST_N = 2**63 - 1
+_OF_INTERVAL = ("statistic", "low", "high", "standard_error")
+_UNTESTED = (
+    "Over queries, only mean average precision without --k is tested against chance. For other "
+    "metrics read the interval; rankinf compare tests differences between rankings by any metric."
+)
+_MODELS = {
+    "wallenius": "the odds of a target against another item are the same at every rank",
+    "fisher": "items are among the first k independently of each other",
+    "binormal": "the scores of targets and of other items have normal distributions",
+}
+
+
+def report(arguments: argparse.Namespace) -> None:
+    """Print the report on the rankings of a file."""
+    if arguments.html is not None and is_same_file(arguments.html, arguments.file):
+        raise CommandError(
+            f"--html {arguments.html} is the file with the scores: give another name."
+        )
+    table = _read(arguments)
+    if table.groups is not None:
+        return _report_on_queries(table, arguments)
+    if table.clusters is not None and arguments.metric:
+        raise CommandError(
+            "--metric cannot be combined with --cluster: its tests need independent items. Leave "
+            "out one of the two options."
+        )
+    with _errors_in_one_line():
+        # A requested k that is too large is an error; default values that are too large are
+        # skipped.
+        for k in arguments.k:
+            resolve_k(k, table.is_positive.size)
+        found = _report.make_report(
+            table.is_positive,
+            table.scores,
+            k=arguments.k or _report.DEFAULT_K,
+            clusters=table.clusters,
+            metrics=arguments.metric,
+            lower=arguments.score if arguments.lower_is_better else arguments.lower_score,
+        )
+    paths: list[str] = []
+    if arguments.plots is not None:
+        results = dict(zip(table.scores, found.results, strict=True))
+        paths += _report.write_plots(arguments.plots, results).values()
+    if arguments.html is not None:
+        paths.append(write_text(arguments.html, found.to_html()))
+    if arguments.json:
+        print(_report.report_as_json(found, paths))
+        return
+    print(found)
+    _print_paths(paths)
+
+
+def _report_on_queries(table: Table, arguments: argparse.Namespace) -> None:
+    """Print means over the queries of a file, with their intervals and tests."""
+    for option in ("plots", "html"):
+        if getattr(arguments, option):
+            raise CommandError(
+                f"--{option} cannot be combined with --group: it is for a single list of items. "
+                "Leave out one of the two options."
+            )
+    names, cuts = arguments.metric or ["average_precision"], arguments.k or [None]
+    metrics = []
+    for name, k in itertools.product(names, cuts):
+        _check_cut_off(name, k)
+        with _errors_in_one_line():
+            metrics.append(as_metric(name, k))
+    rows = []
+    summaries: dict[str, list[str]] = {}
+    units: dict[str, Any] = {"groups": table.groups, "clusters": table.clusters}
+    with _errors_in_one_line():
+        for name, score in table.scores.items():
+            _progress(f"testing {name}")
+            summaries[name] = []
+            for metric in metrics:
+                found: dict[str, Any] = {"test": None}
+                if metric == AveragePrecision():
+                    found["test"] = mean_average_precision_test(table.is_positive, score, **units)
+                found["interval"] = metric_interval(
+                    table.is_positive, score, metric=metric, **units
+                )
+                results = [result for result in found.values() if result is not None]
+                summaries[name] += [
+                    with_fraction(result.summary(), metric, getattr(metric, "k", None))
+                    for result in results
+                ]
+                plain = {part: result and result.to_dict() for part, result in found.items()}
+                rows.append({"name": name, "metric": str(metric), **plain})
+    if arguments.json:
+        return _print_json({"rankings": rows})
+    _print_by_name(summaries)
+    if any(row["test"] is None for row in rows):
+        print()
+        _say(arguments, _UNTESTED)
+
+
+def curve(arguments: argparse.Namespace) -> None:
+    """Print where the rankings of a file are better than random selection, and plot the curves."""
+    rankings = _rankings(_read(arguments))
+    alpha = arguments.alpha or [0.1, 0.05, 0.01]
+    with _errors_in_one_line():
+        curves = {
+            name: top_k_significance_curve(ranking, alpha=alpha, max_k=arguments.max_k)
+            for name, ranking in rankings.items()
+        }
+    tests = {
+        name: minimum_hypergeometric_test(ranking, max_rank=arguments.max_k)
+        for name, ranking in rankings.items()
+    }
+    paths = [] if arguments.plots is None else [_write_curves(curves, arguments.plots)]
+    if arguments.json:
+        found = [
+            {"name": name, **_numbers(curves[name]), "minimum_hypergeometric": test.to_dict()}
+            for name, test in tests.items()
+        ]
+        _print_json({"rankings": found, "plots": paths})
+        return
+    _print_by_name(
+        {name: [_without_best(curves[name]), test.summary()] for name, test in tests.items()}
+    )
+    _print_paths(paths)
+
+
+def _without_best(curve: TopKSignificanceCurve) -> str:
+    """Return the summary of a curve without its first sentence, on the most significant k.
+
+    The minimum hypergeometric test states the most significant k with a p-value for all k.
+    """
+    best, *others = curve.summary().splitlines()
+    return "\n".join(others or [best])  # the single line of a curve without a test
+
+
+def compare(arguments: argparse.Namespace) -> None:
+    """Print the comparison of the rankings of a file."""
+    if len(arguments.score) < 2:
+        raise CommandError(
+            "a comparison needs two or more columns of scores, each with --score or --lower-score; "
+            f"got only {arguments.score[0]!r}."
+        )
+    if len(set(arguments.score)) < len(arguments.score):
+        raise CommandError(f"give every column of scores once; got {', '.join(arguments.score)}.")
+    _check_cut_off(arguments.metric, arguments.k)
+    table = _read(arguments)
+    options = {
+        "metric": arguments.metric,
+        "k": arguments.k,
+        "groups": table.groups,
+        "clusters": table.clusters,
+    }
+    _progress(f"comparing {len(table.scores)} rankings")
+    result: Any
+    with _errors_in_one_line():
+        if len(table.scores) == 2:
+            options["method"] = _comparison_method(table, arguments)
+            result = metric_comparison_test(table.is_positive, *table.scores.values(), **options)
+        else:
+            result = metric_multiple_comparison_test(table.is_positive, table.scores, **options)
+            intervals = [
+                metric_interval(table.is_positive, score, **options)
+                for score in table.scores.values()
+            ]
+    _warn_of_reversed_scores(table)
+    if len(table.scores) > 2:
+        return _print_several(result, intervals, arguments)
+    if arguments.json:
+        _print_json({"names": list(table.scores), **result.to_dict()})
+        return
+    print("A is {}, B is {}.".format(*table.scores))
+    print("\n".join(_wrapped(with_fraction(result.summary(), result.metric, arguments.k))))
+
+
+def _print_several(
+    result: MetricMultipleComparisonTestResult,
+    intervals: list[MetricIntervalResult],
+    arguments: argparse.Namespace,
+) -> None:
+    """Print the values of three or more rankings, their differences, and which may be best."""
+    if arguments.json:
+        rankers = [
+            {
+                "name": name,
+                **{part: getattr(interval, part) for part in _OF_INTERVAL},
+                "best_pvalue": float(best_pvalue),
+                "may_be_best": bool(may_be_best),
+            }
+            for name, interval, best_pvalue, may_be_best in zip(
+                result.names, intervals, result.best_pvalue, result.may_be_best, strict=True
+            )
+        ]
+        return _print_json({**result.to_dict(), "rankers": rankers, "best": result.best()})
+    parts = [table_as_text(table) for table in comparison_tables(result, intervals)]
+    parts.append("\n".join(_wrapped(result.summary())))
+    print(with_fraction("\n\n".join(parts), result.metric, arguments.k))
+
+
+def _warn_of_reversed_scores(table: Table) -> None:
+    """Warn of rankings that are significantly worse than chance, by the rule of the report."""
+    for name, score in table.scores.items():
+        try:
+            is_worse = _is_worse_than_chance(table, score)
+        except ValueError:
+            return  # clusters with different labels, which have no test against chance
+        if is_worse:
+            print(
+                f"rankinf compare: warning: {name!r} is significantly worse than a random order: "
+                "if smaller scores mean targets, give it with --lower-score; check "
+                "--pos-label too.",
+                file=sys.stderr,
+            )
+
+
+def _is_worse_than_chance(table: Table, score: Any) -> bool:
+    """Whether average precision is significantly lower than that of random labelling."""
+    is_long = _report.swaps_take_long(table.is_positive.size, _N_PERMUTATIONS)
+    result: Any
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the comparison warns of the same
+        if table.groups is not None:
+            result = mean_average_precision_test(
+                table.is_positive, score, groups=table.groups, clusters=table.clusters
+            )
+        elif table.clusters is not None:
+            result = metric_test(table.is_positive, score, clusters=table.clusters)
+        else:
+            # The exact distribution takes long far below chance.
+            result = metric_test(table.is_positive, score, method="pearson3" if is_long else "auto")
+    return bool(result.zscore < 0.0 and pvalue_less(result) <= LEVEL)
+
+
+def _comparison_method(table: Table, arguments: argparse.Namespace) -> str:
+    """Return the method that the report uses for two rankings of this length."""
+    if table.groups is not None:
+        return "auto"
+    metric = as_metric(arguments.metric, arguments.k)
+    return _report.comparison_method(metric, table.is_positive.size, _N_PERMUTATIONS)
+
+
+def plan(arguments: argparse.Namespace) -> None:
+    """Print the power of a test, its smallest detectable effect, and the targets it needs."""
+    given: dict[str, Any] = {
+        "metric": arguments.metric,
+        "k": arguments.k,
+        "alpha": arguments.alpha,
+        "model": arguments.model,
+    }
+    _check_cut_off(arguments.metric, arguments.k)
+    _check_effect(arguments)
+    effect: dict[str, Any] = {"odds": arguments.odds, "auc": arguments.auc}
+    has_effect = any(value is not None for value in effect.values())
+    prevalence = _prevalence(arguments)
+    found: dict[str, Any] = {}
+    with _errors_in_one_line():
+        share = _share(arguments.k, arguments.n)
+        if arguments.m is not None:
+            if has_effect:
+                power = metric_power(arguments.n, arguments.m, **given, **effect)
+                found["power"] = power.to_dict()
+                _say(arguments, power.summary())
+            odds = min_detectable_odds(arguments.n, arguments.m, **given, power=arguments.power)
+            found["min_detectable_odds"] = odds
+            _say(arguments, _smallest_effect(odds, arguments))
+        if has_effect:
+            given["k"] = share
+            needed = min_positives(prevalence=prevalence, **given, **effect, power=arguments.power)
+            found["min_positives"] = needed
+            _say(arguments, _targets_needed(needed, prevalence, share, arguments))
+    _say(arguments, f"The model of the rankings is {arguments.model}: {_MODELS[arguments.model]}.")
+    if arguments.json:
+        _print_json(found)
+
+
+def _prevalence(arguments: argparse.Namespace) -> float:
+    """Return the prevalence, either as given or computed from the sizes."""
+    if (arguments.m is None) == (arguments.prevalence is None):
+        raise CommandError("give either --n and --m, or --prevalence.")
+    if (arguments.m is None) != (arguments.n is None):
+        raise CommandError("give both --n and --m, or only --prevalence.")
+    if arguments.prevalence is None:
+        if arguments.n > _LARGEST_N:
+            raise CommandError(f"--n must be at most {_LARGEST_N}; got {arguments.n}.")
+        if arguments.n < 1 or not 0 < arguments.m < arguments.n:
+            raise CommandError(
+                f"--m must be from 1 to n - 1; got --n {arguments.n} --m {arguments.m}."
+            )
+        return float(arguments.m / arguments.n)
+    if arguments.odds is None and arguments.auc is None:
+        raise CommandError("--prevalence needs the effect to detect: add --auc or --odds.")
+    return float(arguments.prevalence)
+
+
+def _check_cut_off(metric: str, k: float | None) -> None:
+    """Raise an error if the metric needs a cut-off and has none."""
+    if k is None and metric in METRICS and needs_k(METRICS[metric]):
+        raise CommandError(
+            f"--metric {metric} needs --k: give a number of items, or a fraction of them such as "
+            "--k 0.1."
+        )
+
+
+def _check_effect(arguments: argparse.Namespace) -> None:
+    """Raise an error if the effect is not better than chance, or is not one of the model."""
+    odds, auc, power = arguments.odds, arguments.auc, arguments.power
+    if arguments.model == "binormal" and odds is not None and odds > 0.0:
+        raise CommandError(
+            f"--model binormal needs --auc: give --auc {odds / (1.0 + odds):.6g} instead of --odds "
+            f"{odds:g}."
+        )
+    is_chance = (odds is not None and 0.0 < odds <= 1.0) or (auc is not None and 0.0 < auc <= 0.5)
+    if is_chance and arguments.alpha <= power < 1.0:
+        raise CommandError(
+            f"an effect that is not better than chance is not detected with a power of {power:g}: "
+            "give --odds above 1, or --auc above 0.5."
+        )
+
+
+def _smallest_effect(odds: float, arguments: argparse.Namespace) -> str:
+    goal = (
+        f"{_metric_name(arguments.metric, arguments.k)} at the level {arguments.alpha:g} with a "
+        f"power of {arguments.power:g}"
+    )
+    sizes = f"{counted(arguments.m, 'target')} among {arguments.n} items"
+    if math.isinf(odds):
+        return f"With {sizes}, no effect, however large, is detected by {goal}."
+    return (
+        f"With {sizes}, the smallest effect detected by {goal} has odds of {odds:.3g} "
+        f"(AUC {odds / (1.0 + odds):.3g})."
+    )
+
+
+def _share(k: float | None, n: int | None) -> float | None:
+    """Return the cut-off as a fraction of the items, so that it grows with their number."""
+    if not isinstance(k, int) or n is None:
+        return k
+    if k == n:
+        raise ValueError(f"--k {k} is the number of all items: give a smaller number.")
+    return k / n
+
+
+def _targets_needed(
+    needed: int, prevalence: float, k: float | None, arguments: argparse.Namespace
+) -> str:
+    odds, auc = arguments.odds, arguments.auc
+    if odds is None:
+        odds = auc / (1.0 - auc)
+    else:
+        auc = odds / (1.0 + odds)
+    return (
+        f"With a prevalence of {prevalence:.3g}, a study needs {counted(needed, 'target')} among "
+        f"{round(needed / prevalence)} items to detect odds of {odds:.3g} (AUC {auc:.3g}) by "
+        f"{_metric_name(arguments.metric, k)} at the level {arguments.alpha:g} with a power of "
+        f"{arguments.power:g}."
+    )
+
+
+def _metric_name(metric: str, k: float | None) -> str:
+    """Return the name of a metric, with a fraction of the items as a percentage."""
+    if not isinstance(k, float):
+        return in_sentence(as_metric(metric, k).title)
+    return f"{in_sentence(as_metric(metric, 1).title).removesuffix('1')}{100 * k:.3g} %"
+
+
+def _read(arguments: argparse.Namespace) -> Table:
+    """Read the columns of a file."""
+    _progress(f"reading {arguments.file}")
+    options = {name: getattr(arguments, name, None) for name in ("group", "cluster")}
+    table = read_table(
+        arguments.file,
+        arguments.label,
+        arguments.score,
+        pos_label=arguments.pos_label,
+        lower_is_better=arguments.lower_is_better,
+        lower_columns=arguments.lower_score,
+        sep=arguments.sep,
+        decimal=arguments.decimal,
+        **options,
+    )
+    n, m = table.is_positive.size, int(table.is_positive.sum())
+    _progress(f"{n} items, {m} of them targets")
+    return table
+
+
+def _rankings(table: Table) -> dict[str, Ranking]:
+    """Return the rankings, keyed by the column of their scores."""
+    return {
+        name: Ranking.from_scores(table.is_positive, score) for name, score in table.scores.items()
+    }
+
+
+def _progress(text: str) -> None:
+    """Report progress on the standard error stream if it is a terminal."""
+    if sys.stderr.isatty():
+        print(f"rankinf: {text}", file=sys.stderr, flush=True)
+
+
+def _write_curves(curves: dict[str, TopKSignificanceCurve], directory: str) -> str:
+    """Draw all curves in one picture."""
+    figure = new_figure("--plots", (8.0, 5.5))
+    TopKSignificanceDisplay(list(curves.values()), name=list(curves)).plot(figure.add_subplot())
+    return save_figure(figure, Path(directory) / "top_k.png")
+
+
+def _numbers(curve: TopKSignificanceCurve) -> dict[str, Any]:
+    """Return the summary numbers of a curve without its points."""
+    return {
+        key: value
+        for key, value in curve.to_dict().items()
+        if key in ("alpha", "pointwise_level", "attained_level") or "crossovers" in key
+    }
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    """Return the text in lines of at most 100 characters."""
+    wrapper = textwrap.TextWrapper(
+        _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )
+    return [line for part in text.splitlines() for line in wrapper.wrap(part)]
+
+
+@contextmanager
+def _errors_in_one_line() -> Iterator[None]:
+    """Report an invalid argument of a function as an error of the command."""
+    try:
+        yield
+    except CommandError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise CommandError(str(error)) from error
+
+
+def _print_by_name(summaries: dict[str, list[str]]) -> None:
+    """Print the summaries of each ranking below its name."""
+    parts = [
+        "\n".join([name, *(line for text in texts for line in _wrapped(text, "  "))])
+        for name, texts in summaries.items()
+    ]
+    print("\n\n".join(parts))
+
+
+def _say(arguments: argparse.Namespace, text: str) -> None:
+    """Print a sentence immediately, unless the output is JSON."""
+    if not arguments.json:
+        print("\n".join(_wrapped(text)), flush=True)
+
+
+def _print_json(found: dict[str, Any]) -> None:
+    print(json.dumps(without_nan(plain_value(found)), indent=2, allow_nan=False))
+
+
+def _print_paths(paths: list[str]) -> None:
+    if paths:
+        print()
+        print(*(f"wrote {path}" for path in paths), sep="\n")

@@ -1,0 +1,261 @@
+"""A report as a self-contained HTML page."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sklearn_rankinf._plot import (
+    ComparisonDisplay,
+    IntervalDisplay,
+    NullDistributionDisplay,
+    TopKSignificanceDisplay,
+    draw_chance_levels,
+    new_figure,
+)
+from sklearn_rankinf._report.text import (
+    FOR_A_PAPER,
+    NOTHING_WRONG,
+    ReportTable,
+    about,
+    conclusions,
+    grouped,
+    header,
+    in_sentences,
+    sentences,
+    tables,
+)
+from sklearn_rankinf._results import shortened, unbroken
+
+if TYPE_CHECKING:
+    from sklearn_rankinf._report.report import RankSignificanceReport
+
+# Maximum number of null distributions that are drawn, and of letters of a name in a picture.
+_N_DRAWN, _IN_PICTURE = 6, 24
+# Beyond this number of standard deviations a null distribution is a spike beside empty space.
+_TOO_FAR = 50.0
+_STYLE = """
+.rankinf { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem;
+  margin: 0 auto; padding: 1rem; overflow-wrap: anywhere; }
+.rankinf h1 { font-size: 1.5rem; } .rankinf h2 { font-size: 1.15rem; margin-top: 2rem; }
+.rankinf .conclusion { border-left: .3rem solid #2a7ab0; padding: .1rem 1rem; }
+.rankinf .table { overflow-x: auto; }
+.rankinf table { border-collapse: collapse; font-size: .9rem; }
+.rankinf th, .rankinf td { padding: .25rem .6rem; text-align: right; white-space: nowrap;
+  border-bottom: 1px solid #8884; }
+.rankinf th:first-child, .rankinf td:first-child { text-align: left; white-space: normal;
+  min-width: 8rem; }
+.rankinf .note { font-size: .85rem; opacity: .8; }
+.rankinf figure { margin: 1rem 0; } .rankinf img { max-width: 100%; height: auto;
+  background: #fff; border-radius: .4rem; }
+.rankinf code { background: #8882; padding: 0 .3rem; border-radius: .2rem; }
+"""
+_PAGE_STYLE = """
+:root { color-scheme: light dark; }
+body { margin: 0; background: #fff; color: #1b1b1b; }
+a { color: #0b5f95; }
+@media (prefers-color-scheme: dark) {
+  body { background: #15181c; color: #e4e6e8; } a { color: #7fc1ee; }
+}
+"""
+
+
+def as_document(report: RankSignificanceReport) -> str:
+    """Return the report as a whole page, with pictures."""
+    _check_matplotlib()
+    pictures = [
+        f'<figure><img alt="{escape(title)}" src="{_as_data(draw)}">'
+        f"<figcaption>{escape(title)}</figcaption></figure>"
+        for title, draw in _pictures(report)
+    ]
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>Rank significance report</title>\n<style>{_PAGE_STYLE}</style>\n</head>\n<body>\n"
+        f"{_content(report, pictures)}\n</body>\n</html>\n"
+    )
+
+
+def _check_matplotlib() -> None:
+    """Raise an ImportError with the remedy if matplotlib is missing."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            'an HTML report needs matplotlib: pip install "sklearn-rankinf[report]", or use '
+            "to_text or to_dict."
+        ) from error
+
+
+def as_fragment(report: RankSignificanceReport) -> str:
+    """Return the report without pictures, for a notebook."""
+    return _content(report, [])
+
+
+def _content(report: RankSignificanceReport, pictures: Sequence[str]) -> str:
+    parts = [
+        f"<style>{_STYLE}</style>",
+        "<h1>Rank significance report</h1>",
+        f"<p>{escape(header(report))}</p>",
+        '<h2>Conclusion</h2>\n<div class="conclusion">',
+        *(_paragraph(text) for text in conclusions(report, in_sentences)),
+        "</div>",
+        *(_table(table) for table in tables(report, str)),
+    ]
+    if pictures:
+        parts += ["<h2>Pictures</h2>", *pictures, *map(_paragraph, _not_drawn(report))]
+    if report.notes:
+        parts += ["<h2>Notes</h2>", *map(_paragraph, report.notes)]
+    parts += ["<h2>Checks</h2>", _checks(report), f"<h2>{FOR_A_PAPER}</h2>"]
+    parts += [_paragraph(text) for text in sentences(report, in_sentences)]
+    content = "\n".join(parts)
+    return f'<div class="rankinf">\n{content}\n</div>'
+
+
+def _paragraph(text: str) -> str:
+    return f"<p>{unbroken(escape(text))}</p>"
+
+
+def _table(table: ReportTable) -> str:
+    """Return a table that scrolls separately if it is too wide for the page."""
+    heads = "".join(f"<th>{escape(' '.join(filter(None, head)))}</th>" for head in table.headings)
+    rows = "\n".join(
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in table.rows
+    )
+    note = f'\n<p class="note">{escape(table.note)}</p>' if table.note else ""
+    return (
+        f'<h2>{escape(table.title)}</h2>\n<div class="table"><table>\n<thead><tr>{heads}</tr>'
+        f"</thead>\n<tbody>\n{rows}\n</tbody>\n</table></div>{note}"
+    )
+
+
+def _checks(report: RankSignificanceReport) -> str:
+    if not report.checks:
+        return f"<p>{NOTHING_WRONG}</p>"
+    items = [
+        f"<li><code>{escape(check.code)}</code>{escape(about(report, names, str))}: "
+        f"{unbroken(escape(check.message))} {escape(check.remedy)} "
+        f'<a href="{escape(check.url)}">More</a></li>'
+        for check, names in grouped(report.checks)
+    ]
+    return "<ul>\n" + "\n".join(items) + "\n</ul>"
+
+
+# Pictures.
+
+Draw = Callable[[], Any]
+
+
+def _pictures(report: RankSignificanceReport) -> list[tuple[str, Draw]]:
+    """Return the titles of the pictures and the functions that draw them."""
+    names = [shortened(ranker.name, _IN_PICTURE) for ranker in report.rankers]
+    found: list[tuple[str, Draw]] = []
+    if any(interval is not None for interval in report.intervals):
+        found.append(("Confidence intervals", lambda: _draw_intervals(report, names)))
+    if report.comparison is not None:
+        found.append(("Differences", lambda: _draw_comparison(report, names)))
+    for name, result in list(zip(names, report.results, strict=True))[:_N_DRAWN]:
+        if result is None:
+            continue
+        if result.null_distribution.std() > 0.0 and not _is_too_far(result):
+            title = f"{name}: observed value and null distribution"
+            found.append((title, partial(_draw_null, name, result)))
+    if report.n_positives > 0 and all(curve is not None for curve in report.curves):
+        found.append(("Hits among the first k", lambda: _draw_curves(report, names)))
+    return found
+
+
+def _is_too_far(result: Any) -> bool:
+    """Whether the observed value is too far from chance for a picture with the distribution."""
+    return bool(abs(result.zscore) > _TOO_FAR)
+
+
+def _not_drawn(report: RankSignificanceReport) -> list[str]:
+    """Return a sentence for each null distribution that is left out because it is too narrow."""
+    return [
+        f"The null distribution is not drawn for {in_sentences(ranker.name)}: the observed value "
+        f"is {abs(result.zscore):.0f} standard deviations from chance."
+        for ranker, result in list(zip(report.rankers, report.results, strict=True))[:_N_DRAWN]
+        if result is not None and _is_too_far(result)
+    ]
+
+
+def _draw_intervals(report: RankSignificanceReport, names: list[str]) -> Any:
+    figure = _figure(1.3 + 0.35 * len(names))
+    display = IntervalDisplay(list(report.intervals), name=_plain(names)).plot(figure.add_subplot())
+    # The chance level of the tables depends on ties; an interval has no ties.
+    chances = np.array([ranker.chance for ranker in report.rankers])
+    draw_chance_levels(display.ax_, report.metric.symbol, chances)
+    return figure
+
+
+def _draw_comparison(report: RankSignificanceReport, names: list[str]) -> Any:
+    if report.compared:
+        figure = _figure(1.8)
+        shown = [names[index] for index in report.compared]
+    else:
+        figure, shown = _figure(1.8 + 0.4 * len(names)), names
+    ComparisonDisplay(report.comparison, name=_plain(shown)).plot(figure.add_subplot())
+    return figure
+
+
+def _draw_null(name: str, result: Any) -> Any:
+    figure = _figure(4.0)
+    # The far tail on a logarithmic scale can take a minute to compute.
+    NullDistributionDisplay(result, name=_plain([name])[0]).plot(figure.add_subplot())
+    return figure
+
+
+def _draw_curves(report: RankSignificanceReport, names: list[str]) -> Any:
+    figure = _figure(4.5, 9.0)
+    curves = list(report.curves)
+    if len(curves) == 1:
+        display = TopKSignificanceDisplay(curves[0], name=_plain(names)[0])
+    else:
+        display = TopKSignificanceDisplay(curves, name=_plain(names))
+    display.plot(figure.add_subplot())
+    return figure
+
+
+def _figure(height: float, width: float = 8.0) -> Any:
+    return new_figure("an HTML report", (width, height))
+
+
+def _plain(names: list[str]) -> list[str]:
+    """Escape names that matplotlib would read as formulas or as hidden artists."""
+    return [
+        re.sub(r"^_", "\N{MODIFIER LETTER LOW MACRON}", name).replace("$", r"\$") for name in names
+    ]
+
+
+def _as_data(draw: Draw) -> str:
+    """Return a picture as a data URL."""
+    picture, lacks_letters = _as_svg(draw, "path")
+    if lacks_letters:
+        # matplotlib's font lacks some letters, and the browser may have them.
+        picture, _ = _as_svg(draw, "none")
+    return f"data:image/svg+xml;base64,{base64.b64encode(picture).decode()}"
+
+
+def _as_svg(draw: Draw, fonttype: str) -> tuple[bytes, bool]:
+    """Return a picture, and whether its font lacks letters."""
+    import matplotlib
+
+    written = io.BytesIO()
+    # A fixed salt makes the output reproducible.
+    options: Any = {"svg.hashsalt": "rankinf", "svg.fonttype": fonttype}
+    with matplotlib.rc_context(options), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        draw().savefig(written, format="svg", metadata={"Date": None})
+    others = [one for one in caught if "missing from" not in str(one.message)]
+    for one in others:
+        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    return written.getvalue(), len(others) < len(caught)

@@ -1,0 +1,648 @@
+"""Tests of a ranking against random labelling, for any metric and for some metrics by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sklearn_rankinf._guard import result_function
+from sklearn_rankinf._metrics.metrics import (
+    AveragePrecision,
+    DiscountedCumulativeGain,
+    RecallAtK,
+    as_metric,
+)
+from sklearn_rankinf._null.distribution import plain
+from sklearn_rankinf._null.observations import (
+    check_takes_weights,
+    masses,
+    observe,
+    one_of_each_k,
+    warn_of_design,
+    warn_of_undefined,
+)
+from sklearn_rankinf._ranking import (
+    PosLabel,
+    Ranking,
+    Sample,
+    as_seed_sequence,
+    check_average,
+    check_stopping,
+    check_weights_follow,
+)
+from sklearn_rankinf._significance.results import (
+    MetricTestResult,
+    results_as_one,
+    significance_fields,
+)
+from sklearn_rankinf._statistics.additive import HitsAtK, Metric
+
+
+@result_function
+def metric_test(
+    y_true: ArrayLike | Ranking,
+    y_score: ArrayLike | None = None,
+    *,
+    metric: str | Metric = "average_precision",
+    k: Any = None,
+    pos_label: PosLabel = 1,
+    average: str | None = None,
+    alternative: str = "greater",
+    method: str = "auto",
+    sample_weight: ArrayLike | None = None,
+    weights_follow: str = "label",
+    strata: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
+    block_length: int | None = None,
+    n_permutations: int = 9999,
+    n_exceedances: int | None = None,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> MetricTestResult:
+    r"""Test whether a ranking is better than chance by any metric.
+
+    The null hypothesis is random selection: given the scores and their ties, all choices of
+    `n_positives` of the `n_samples` samples as the positives are equally likely.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
+        Binary labels; labels of more than two classes; a multilabel indicator matrix; for DCG and
+        NDCG also grades of relevance, which are non-negative numbers with more than two distinct
+        values; or a ranking, in which case `y_score` is omitted.
+    y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
+        Scores, larger for samples more likely to be positive. For several classes one column per
+        class, in sorted order of the labels. Required unless `y_true` is a ranking.
+    metric : str or metric, default="average_precision"
+        A metric, such as ``AveragePrecision(k=100)`` or an instance of a subclass of
+        :class:`RankStatistic`; or the name of a metric: ``"average_precision"``, ``"recall_at_k"``,
+        ``"precision_at_k"``, ``"enrichment_at_k"``, ``"f_score_at_k"``, ``"roc_auc"``, ``"dcg"``,
+        ``"ndcg"``, ``"bedroc"``, ``"rie"`` or ``"reciprocal_rank"``.
+    k : int or float, optional
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number
+        of samples, or a fraction of them between 0 and 1, rounded up. Required for the names of
+        recall, precision, enrichment and F-score at k, which also accept an array-like for one
+        test per entry.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives. Ignored if `y_true` is a ranking or has several classes.
+    average : {"macro", "weighted", "micro"}, optional
+        Test one average over the classes, defined as in scikit-learn: the mean over the classes,
+        the mean weighted by their numbers of samples, or the metric of all classes' samples in one
+        list. By default each class is tested separately. Ignored for binary labels.
+    alternative : {"greater", "less", "two-sided"}, default="greater"
+        Whether small p-values indicate rankings better than chance, worse than chance, or
+        either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
+    method : str, default="auto"
+        How the p-value is computed: ``"auto"``, ``"analytic"``, ``"permutation"``, ``"normal"`` and
+        any further methods of the metric; see :func:`metric_null_distribution`. With weights,
+        averages, strata, clusters or order the null distribution has no closed form: ``"auto"``
+        uses permutation, and methods other than these two raise an error.
+    sample_weight : array-like of shape (n_samples,), optional
+        Non-negative weights, as in scikit-learn; only for average precision without `k`. Equal
+        weights have no effect.
+    weights_follow : {"label", "score"}, default="label"
+        Whether weights stay with the labels or with the scores under the null hypothesis. With
+        ``"label"`` labels and weights are permuted together over the scores: valid if weights and
+        scores are related only through the labels, as for class weights. With ``"score"`` the
+        weights stay with the scores and the labels are permuted: valid if weights and labels are
+        related only through the scores. A warning is given if a rank test finds another relation.
+    strata : array-like of shape (n_samples,), optional
+        Stratum of each sample, any hashable values. Labels are permuted only within strata. Use
+        strata if their prevalences differ for reasons that also affect the scores. The p-value is
+        computed by permutation.
+    clusters : array-like of shape (n_samples,), optional
+        Cluster of each sample, any hashable values. Samples of a cluster must have the same label;
+        the labels of whole clusters are permuted among clusters of the same size, and of the same
+        stratum if `strata` are given. The p-value is computed by permutation.
+    order : array-like of shape (n_samples,), optional
+        Time or position of each sample, numbers or datetimes, for a series whose labels and scores
+        are autocorrelated. The sequence of labels is shifted along the samples, and labels shifted
+        past the end re-enter at the beginning. With `strata`, each stratum is a separate series.
+        Only the order of the samples matters, not the time between them. If there are at most
+        `n_permutations` shifts, all of them are enumerated. The p-value is computed by permutation.
+    block_length : int, optional
+        With `order`, permute blocks of this many consecutive samples instead of shifting. An
+        incomplete block at the end of a series keeps its labels.
+    n_permutations : int, default=9999
+        Number of random labellings for ``method="permutation"``.
+    n_exceedances : int, optional
+        Stop sampling after this number of random labellings at least as extreme as the observed
+        one. The p-value is then `n_exceedances` divided by the number of labellings drawn. Only for
+        ``method="permutation"`` and one-sided alternatives.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random labellings for ``method="permutation"``.
+    n_jobs : int, optional
+        Number of jobs for ``method="permutation"``. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of joblib for ``method="permutation"``; larger values print more messages.
+
+    Returns
+    -------
+    result : MetricTestResult
+        The statistic, its p-value, and the null distribution; arrays of shape (n_classes,) for
+        several classes, and of the shape of `k` if `k` is an array.
+
+    Raises
+    ------
+    TypeError
+        If `y_score` is missing, or given with a ranking, if weights, strata, clusters or order are
+        given with a ranking, or if an argument has the wrong type.
+    ValueError
+        If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), if `y_score` lacks
+        a column for a class, if weights are negative or all 0, if a cluster has different labels
+        or lies in several strata, if two samples of a series have the same time, or if an option is
+        not one of those above or cannot be combined with another.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If there are no positives, or none with a positive weight: the statistic is then 0.0, the
+        p-value 1.0, and the z-score and adjusted statistic are nan. Also if a class has no
+        positives, or if a metric is undefined without negatives.
+    UserWarning
+        If weights that follow labels are related to the scores of samples with the same label, if
+        weights that follow scores are related to the labels of samples with similar scores, or if
+        strata, clusters or blocks leave fewer than 1000 different labellings, or shifts fewer than
+        100.
+
+    See Also
+    --------
+    metric_null_distribution : The null distribution.
+    average_precision_test : The test for average precision.
+    make_significance_scorer : Scorers of the p-value, for cross-validation and searches.
+    sklearn.model_selection.permutation_test_score : Test of an estimator by refitting it.
+
+    Notes
+    -----
+    The metrics and their treatment of equal scores are described in their classes, such as
+    :class:`AveragePrecision`. The p-value :math:`P(S \ge s)` includes equality. The labels must not
+    have been used to train the model whose scores are tested.
+
+    With weights, sums of weights replace the numbers of samples and positives in the metric.
+    Averages over classes, and weights that follow labels, are tested by permuting whole rows of
+    labels, so that the labels of a sample stay together. If weights computed from the labels, such
+    as class weights, stay with the scores, a true null hypothesis is almost always rejected. If
+    weights computed from the scores follow the labels, it is rejected too often: 12 percent at a
+    level of 5 percent for weights exp(score), with 50 positives among 500. If weights are related
+    to both, neither choice is valid. A warning is given if the rank correlation of weights and
+    scores within labels, or that of weights and labels within runs of ten samples with similar
+    scores, has a p-value below 0.001. This check respects strata, counts a cluster as one sample,
+    and is omitted along a series.
+
+    Samples of one cluster, such as images of one patient, are not independent evidence. Ignoring
+    clusters is the most common invalid use of tests like this one: with 100 clusters of 5 with
+    nearly equal scores, 22 percent of true null hypotheses were rejected at 5 percent without
+    `clusters`, and 4 percent with them. Labels are exchanged only between clusters of the same
+    size. If clusters of different sizes were exchanged, the number of positives would change; 16
+    percent of true null hypotheses were then rejected in a simulation in which larger clusters were
+    positive more often.
+
+    Labels and scores that are both correlated in time agree by chance more often than those of
+    independent samples: at an autocorrelation of 0.8, with 50 positives among 500, 13 percent of
+    true null hypotheses were rejected at 5 percent, and 5.0 percent with `order`. Shifts are an
+    exact test for labels that are stationary around a circle, and approximate for other stationary
+    labels (5.2 percent at an autocorrelation of 0.95). The smallest p-value is 1 over the number of
+    shifts.
+
+    With strata of the scores of another model, five neighbouring scores each, the test
+    examines whether the tested score adds information. To compare scores only within strata, the
+    mean over strata of the average precision has an exact null distribution:
+    :func:`mean_average_precision_test` with the strata as queries.
+
+    Grades of relevance are used as gains without a transformation, as in
+    :func:`sklearn.metrics.dcg_score`. Mean and variance of DCG under permutation of the grades are
+    exact, and the p-value is computed by permutation.
+
+    The p-values of several `k` are each valid for a `k` fixed in advance; the smallest of them is
+    not a valid p-value.
+
+    If sampling stops at labelling number l, with h labellings at least as extreme as the observed
+    one, the p-value is :math:`h / l` [1]_. If b of all B labellings are at least as extreme, it is
+    :math:`(b + 1) / (B + 1)`.
+
+    References
+    ----------
+    .. [1] Besag, J., & Clifford, P. (1991). Sequential Monte Carlo p-values. Biometrika, 78(2),
+       301-304.
+
+    Examples
+    --------
+    Positives at ranks 1, 2 and 4 of 8. Of the 56 ways to choose three ranks, two have at least this
+    average precision:
+
+    >>> from sklearn_rankinf import metric_test
+    >>> y_true = [1, 1, 0, 1, 0, 0, 0, 0]
+    >>> y_score = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]
+    >>> result = metric_test(y_true, y_score, metric="average_precision")
+    >>> round(result.statistic, 4), round(result.pvalue * 56, 9)
+    (0.9167, 2.0)
+
+    Three classes, tested separately and by the mean of the metric over the classes:
+
+    >>> y_true = ["a", "a", "b", "b", "c", "c"]
+    >>> y_score = [[3, 1, 0], [2, 1, 1], [1, 3, 0], [0, 2, 1], [0, 0, 2], [1, 2, 2]]
+    >>> metric_test(y_true, y_score).pvalue.round(4)
+    array([0.0667, 0.1333, 0.0667])
+    >>> metric_test(y_true, y_score, average="macro").method
+    'permutation'
+
+    Forty clusters of three samples with one label each:
+
+    >>> import numpy as np
+    >>> clusters = np.repeat(np.arange(40), 3)
+    >>> y_true = clusters < 8
+    >>> y_score = np.random.default_rng(0).normal(size=40)[clusters]
+    >>> ignoring = metric_test(y_true, y_score)
+    >>> respecting = metric_test(y_true, y_score, clusters=clusters)
+    >>> bool(ignoring.pvalue < respecting.pvalue), respecting.n_resamples
+    (True, 9999)
+    """
+    return _test(
+        as_metric(metric, k),
+        y_true,
+        y_score,
+        pos_label=pos_label,
+        average=average,
+        alternative=alternative,
+        method=method,
+        sample_weight=sample_weight,
+        weights_follow=weights_follow,
+        strata=strata,
+        clusters=clusters,
+        order=order,
+        block_length=block_length,
+        n_permutations=n_permutations,
+        n_exceedances=n_exceedances,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        verbose=verbose,
+    )
+
+
+def _test(
+    metric: Metric,
+    y_true: ArrayLike | Ranking,
+    y_score: ArrayLike | None,
+    *,
+    pos_label: PosLabel,
+    average: str | None,
+    alternative: str,
+    n_exceedances: int | None,
+    random_state: Any,
+    sample_weight: ArrayLike | None = None,
+    weights_follow: str = "label",
+    strata: Iterable[Hashable] | None,
+    clusters: Iterable[Hashable] | None,
+    order: Iterable[Any] | None,
+    block_length: int | None,
+    **options: Any,
+) -> MetricTestResult:
+    """Read labels and scores once, compute the metric, and compare it with random labelling."""
+    n_exceedances, alternative = check_stopping(n_exceedances, alternative)
+    average, weights_follow = check_average(average), check_weights_follow(weights_follow)
+    sample = Sample.read(
+        y_true,
+        y_score,
+        pos_label=pos_label,
+        columns="classes",
+        takes_grades=isinstance(metric, DiscountedCumulativeGain),
+        sample_weight=sample_weight,
+        strata=strata,
+        clusters=clusters,
+        order=order,
+        block_length=block_length,
+    )
+    if sample.is_graded and sample_weight is not None:
+        check_takes_weights(metric)
+    if sample.n_classes == 1:
+        average = None
+    warn_of_design(sample, average, weights_follow)
+    options |= {"average": average, "weights_follow": weights_follow}
+    options |= {"alternative": alternative, "n_exceedances": n_exceedances}
+    options["random_state"] = as_seed_sequence(random_state)
+    several_k = isinstance(metric, HitsAtK) and np.ndim(metric.k) > 0
+    by_class = sample.n_classes > 1 and average is None
+    if several_k and by_class:
+        raise ValueError(
+            f"{metric!r} has several cut-offs and the labels have several classes; pass one k, or "
+            "call once per class."
+        )
+    if by_class:
+        classes = [sample.single(number) for number in range(sample.n_classes)]
+        results = [significance_of(metric, own, **options) for own in classes]
+        warn_of_undefined(results[0].metric, sample, average)
+        return results_as_one(results, (len(results),), classes=sample.names)
+    one_by_one = several_k and (
+        sample.n_classes > 1 or bool(sample.design.restrictions) or n_exceedances is not None
+    )
+    if not one_by_one:
+        result = significance_of(metric, sample, **options)
+        warn_of_undefined(result.metric, sample, average)
+        return result
+    results = [significance_of(one, sample, **options) for one in one_of_each_k(metric)]
+    warn_of_undefined(results[0].metric, sample, average)
+    at_k = metric.at(results[0].n_samples)
+    common = {"metric": at_k, "n_positives": results[0].n_positives}
+    return results_as_one(results, np.shape(at_k.k), **common)  # type: ignore[attr-defined]
+
+
+def significance_of(
+    metric: Metric,
+    sample: Sample,
+    *,
+    average: str | None = None,
+    alternative: str = "greater",
+    n_exceedances: int | None = None,
+    **options: Any,
+) -> MetricTestResult:
+    """Test one class of a sample, or the average over its classes."""
+    statistic, null = observe(metric, sample, average=average, **options)
+    is_of_rows = average is not None or sample.design.weights is not None or sample.is_graded
+    hits, ranking = None, None if is_of_rows else sample.rankings[0]
+    if isinstance(metric, HitsAtK) and ranking is not None:
+        hits = plain(metric.at(sample.n_items).count(ranking.tie_sizes, ranking.hits))
+    result = MetricTestResult(
+        metric=null.statistic,
+        **significance_fields(statistic, null, alternative, n_exceedances=n_exceedances),
+        hits=hits,
+        ranking=None if sample.design.restrictions else ranking,
+    )
+    if masses(sample).any():
+        return result
+    nothing = plain(np.full(np.shape(statistic), math.nan))
+    return replace(result, zscore=nothing, adjusted_statistic=nothing)
+
+
+@result_function
+def average_precision_test(
+    y_true: ArrayLike | Ranking,
+    y_score: ArrayLike | None = None,
+    *,
+    k: float | None = None,
+    normalize: str = "min",
+    pos_label: PosLabel = 1,
+    average: str | None = None,
+    alternative: str = "greater",
+    method: str = "auto",
+    sample_weight: ArrayLike | None = None,
+    weights_follow: str = "label",
+    strata: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
+    block_length: int | None = None,
+    n_permutations: int = 9999,
+    n_exceedances: int | None = None,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> MetricTestResult:
+    r"""Test whether the average precision of a ranking is better than chance.
+
+    The null hypothesis is random selection: given the scores and their ties, all choices of
+    `n_positives` of the `n_samples` samples as the positives are equally likely. The function is
+    :func:`metric_test` for one metric; see there for all parameters, warnings and errors.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
+        Binary labels; labels of more than two classes; a multilabel indicator matrix; or a ranking,
+        in which case `y_score` is omitted.
+    y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
+        Scores, larger for samples more likely to be positive. For several classes one column per
+        class, in sorted order of the labels. Required unless `y_true` is a ranking.
+    k : int or float, optional
+        Cut-off, to test average precision at `k`: an int of at least 1 is a number of samples, a
+        float between 0 and 1 is a fraction of `n_samples`, rounded up.
+    normalize : {"min", "positives"}, default="min"
+        Divisor of average precision at `k`: the smaller of `n_positives` and `k`, or
+        `n_positives`. Without `k` both are the same.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives. Ignored if `y_true` is a ranking or has several classes.
+    average : {"macro", "weighted", "micro"}, optional
+        Test one average over the classes instead of each class separately.
+    alternative : {"greater", "less", "two-sided"}, default="greater"
+        Whether small p-values indicate rankings better than chance, worse than chance, or
+        either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
+    method : {"auto", "analytic", "permutation", "normal", "pearson3", "zhang_su"}, default="auto"
+        How the p-value is computed; see :func:`ap_null_distribution`.
+    sample_weight : array-like of shape (n_samples,), optional
+        Non-negative weights, without `k`.
+    weights_follow : {"label", "score"}, default="label"
+        Whether weights stay with the labels or with the scores under the null hypothesis.
+    strata, clusters, order : array-like of shape (n_samples,), optional
+        Stratum, cluster or time of each sample, which restrict how labels are permuted.
+    block_length : int, optional
+        With `order`, number of consecutive samples that are permuted as a block.
+    n_permutations : int, default=9999
+        Number of random labellings for ``method="permutation"``.
+    n_exceedances : int, optional
+        Stop sampling after this number of labellings at least as extreme as the observed one.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random labellings for ``method="permutation"``.
+    n_jobs : int, optional
+        Number of jobs for ``method="permutation"``. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of joblib for ``method="permutation"``; larger values print more messages.
+
+    Returns
+    -------
+    result : MetricTestResult
+        The statistic, its p-value, and the null distribution.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is wrong; see :func:`metric_test`.
+
+    Warns
+    -----
+    UndefinedMetricWarning, UserWarning
+        If the metric is undefined, or a permutation may not be valid; see :func:`metric_test`.
+
+    See Also
+    --------
+    metric_test : The test of any metric.
+    ap_null_distribution : The null distribution.
+    average_precision_pvalue : Only the p-value, for use as a scorer.
+    sklearn.metrics.average_precision_score : The statistic.
+
+    Notes
+    -----
+    The statistic is :math:`\mathrm{AP} = \frac{1}{m} \sum_b y_b H_b / T_b` over the blocks of equal
+    scores, where block :math:`b` contains :math:`y_b` of the :math:`m` positives, and :math:`H_b`
+    is the number of positives and :math:`T_b` the number of samples from the top down to its end.
+    Its distribution under random selection was studied in [1]_.
+
+    References
+    ----------
+    .. [1] Zhang, P., & Su, W. (2012). Statistical inference on recall, precision and average
+       precision under random selection. 9th International Conference on Fuzzy Systems and
+       Knowledge Discovery, 1348-1352.
+
+    Examples
+    --------
+    Positives at ranks 1, 2 and 4 of 8. Of the 56 ways to choose three ranks, two have at least this
+    average precision:
+
+    >>> from sklearn_rankinf import average_precision_test
+    >>> y_true = [1, 1, 0, 1, 0, 0, 0, 0]
+    >>> y_score = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]
+    >>> result = average_precision_test(y_true, y_score)
+    >>> round(result.statistic, 4), round(result.pvalue * 56, 9)
+    (0.9167, 2.0)
+    """
+    return _test(
+        AveragePrecision(k, normalize),
+        y_true,
+        y_score,
+        pos_label=pos_label,
+        average=average,
+        alternative=alternative,
+        method=method,
+        sample_weight=sample_weight,
+        weights_follow=weights_follow,
+        strata=strata,
+        clusters=clusters,
+        order=order,
+        block_length=block_length,
+        n_permutations=n_permutations,
+        n_exceedances=n_exceedances,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        verbose=verbose,
+    )
+
+
+@result_function
+def recall_at_k_test(
+    y_true: ArrayLike | Ranking,
+    y_score: ArrayLike | None = None,
+    *,
+    k: Any,
+    pos_label: PosLabel = 1,
+    average: str | None = None,
+    alternative: str = "greater",
+    method: str = "auto",
+    strata: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
+    block_length: int | None = None,
+    n_permutations: int = 9999,
+    n_exceedances: int | None = None,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> MetricTestResult:
+    r"""Test whether the recall at k of a ranking is better than chance.
+
+    The null hypothesis is random selection: given the scores and their ties, all choices of
+    `n_positives` of the `n_samples` samples as the positives are equally likely. The function is
+    :func:`metric_test` for one metric; see there for all parameters, warnings and errors.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
+        Binary labels; labels of more than two classes; a multilabel indicator matrix; or a ranking,
+        in which case `y_score` is omitted.
+    y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
+        Scores, larger for samples more likely to be positive. For several classes one column per
+        class, in sorted order of the labels. Required unless `y_true` is a ranking.
+    k : int, float or array-like of them
+        Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
+        1 for a fraction of `n_samples`, rounded up. An array gives one test per entry.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives. Ignored if `y_true` is a ranking or has several classes.
+    average : {"macro", "weighted", "micro"}, optional
+        Test one average over the classes instead of each class separately.
+    alternative : {"greater", "less", "two-sided"}, default="greater"
+        Whether small p-values indicate rankings better than chance, worse than chance, or
+        either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
+    method : {"auto", "analytic", "permutation", "binomial", "normal"}, default="auto"
+        How the p-value is computed; see :func:`metric_null_distribution`.
+    strata, clusters, order : array-like of shape (n_samples,), optional
+        Stratum, cluster or time of each sample, which restrict how labels are permuted.
+    block_length : int, optional
+        With `order`, number of consecutive samples that are permuted as a block.
+    n_permutations : int, default=9999
+        Number of random labellings for ``method="permutation"``.
+    n_exceedances : int, optional
+        Stop sampling after this number of labellings at least as extreme as the observed one.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random labellings for ``method="permutation"``.
+    n_jobs : int, optional
+        Number of jobs for ``method="permutation"``. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of joblib for ``method="permutation"``; larger values print more messages.
+
+    Returns
+    -------
+    result : MetricTestResult
+        The statistic, its p-value, and the null distribution.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is wrong; see :func:`metric_test`.
+
+    Warns
+    -----
+    UndefinedMetricWarning, UserWarning
+        If the metric is undefined, or a permutation may not be valid; see :func:`metric_test`.
+
+    See Also
+    --------
+    metric_test : The test of any metric.
+    metric_null_distribution : The null distribution.
+    recall_at_k_score : The statistic.
+    min_hits_at_k : Smallest significant number of hits.
+
+    Notes
+    -----
+    Without ties across rank k the p-value is the hypergeometric tail [1]_
+
+    .. math:: P(H \ge h) = \sum_{i \ge h} \binom{m}{i} \binom{n - m}{k - i} \Big/ \binom{n}{k}.
+
+    If equal scores straddle rank k, the statistic is its average over random tie-breaking, and the
+    p-value is exact given these ties. The p-values of several k are each valid for a k fixed in
+    advance; the smallest of them is not a valid p-value.
+
+    References
+    ----------
+    .. [1] Macskassy, S. A. (2005). Significance testing against the random model for scoring models
+       on top k predictions. Working paper CeDER-05-09, Stern School of Business, New York
+       University.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import recall_at_k_test
+    >>> y_true = [1, 1, 0, 1, 0, 0, 0, 0]
+    >>> y_score = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]
+    >>> result = recall_at_k_test(y_true, y_score, k=2)
+    >>> result.hits, round(result.statistic, 4), round(result.pvalue * 56, 9)
+    (2.0, 0.6667, 6.0)
+    """
+    return _test(
+        RecallAtK(k),
+        y_true,
+        y_score,
+        pos_label=pos_label,
+        average=average,
+        alternative=alternative,
+        method=method,
+        strata=strata,
+        clusters=clusters,
+        order=order,
+        block_length=block_length,
+        n_permutations=n_permutations,
+        n_exceedances=n_exceedances,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        verbose=verbose,
+    )

@@ -1,0 +1,506 @@
+"""Results of tests of a ranking against random labelling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy.special import betaincinv
+
+from sklearn_rankinf._estimation.results import MetricIntervalResult, interval_of_ranking, joined
+from sklearn_rankinf._guard import default_errors
+from sklearn_rankinf._null.distribution import (
+    NullDistribution,
+    is_upper_bound,
+    plain,
+    pvalue_limits,
+    pvalue_log_and_error,
+    resamples_of,
+    stopped_distribution,
+    value_of_perfect_ranking,
+)
+from sklearn_rankinf._ranking import check_confidence_level
+from sklearn_rankinf._results import (
+    ConfidenceInterval,
+    Result,
+    format_pvalue,
+    format_value,
+    plain_value,
+    state_pvalue,
+    text_of,
+)
+from sklearn_rankinf._statistics.additive import Metric
+
+R = TypeVar("R", bound="MetricTestResult")
+
+# Level of the interval for a p-value by permutation.
+_CONFIDENCE_LEVEL = 0.95
+# With a p-value this large for "better than chance" a ranking is worse than chance.
+_SURELY_WORSE = 0.999
+# Fields that several tests in one result have in common.
+_COMMON = ("n_samples", "alternative", "method", "metric")
+_SIDES = {
+    "greater": "better than random labelling",
+    "less": "worse than random labelling",
+    "two-sided": "different from random labelling",
+}
+_WAYS = {
+    "analytic": "exact test",
+    "normal": "normal approximation",
+    "pearson3": "Pearson III approximation",
+    "binomial": "binomial approximation",
+    "zhang_su": "Zhang and Su's approximation",
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MetricTestResult(Result):
+    """Result of :func:`metric_test` and of the tests of single metrics.
+
+    For several classes or several cut-offs, the fields that hold a number are arrays of shape
+    (n_classes,) or of the shape of `k`, and the null distributions of the classes are a tuple.
+
+    Attributes
+    ----------
+    metric : metric
+        The metric; a cut-off is given as a number of samples.
+    statistic : float or ndarray
+        Value of the metric.
+    chance : float or ndarray
+        Exact mean of the null distribution; with weights or averages the mean of the resamples.
+    pvalue : float or ndarray
+        Probability under random labelling of a statistic at least as extreme as the observed one.
+    log10_pvalue : float or ndarray
+        Base-10 logarithm of the p-value, finite where `pvalue` underflows to 0.
+    pvalue_relative_error : float or ndarray
+        Conservative estimate of the relative error of `pvalue`: the numerical error for an exact
+        test, infinity if `pvalue` is a guaranteed upper bound of the exact p-value, the Monte Carlo
+        standard error for ``method="permutation"``, and infinity (unknown) for the approximations.
+    pvalue_low, pvalue_high : float or ndarray
+        Interval for the p-value, as returned by `pvalue_interval` with its default level.
+    pvalue_is_bound : bool or ndarray of bool
+        Whether `pvalue` is an upper bound: a guaranteed bound of the exact p-value where no error
+        below 10 % can be stated, or the smallest possible p-value of the random labellings, none of
+        which was as extreme as the observed one.
+    zscore : float or ndarray
+        (statistic - E) / sd with the exact mean E and standard deviation sd under random
+        labelling; nan if the statistic cannot vary. With weights or averages E and sd are those
+        of the resamples.
+    adjusted_statistic : float or ndarray
+        (statistic - E) / (best - E), where best is the value of a perfect ranking without ties: 0
+        for chance, 1 for a perfect ranking; nan if all samples have the same label.
+    null_distribution : NullDistribution or tuple of NullDistribution
+        The null distribution of the statistic under random labelling, given the ties.
+    n_samples : int
+        Number of samples.
+    n_positives : int or ndarray of shape (n_classes,)
+        Number of positives; for several classes the number of samples of each class.
+    alternative : {"greater", "less", "two-sided"}
+        The alternative hypothesis.
+    method : str
+        The method in use.
+    n_resamples : int, ndarray or None
+        Number of random labellings that were drawn; 0 if the statistic has a single possible value
+        or all labellings were enumerated; None if `method` is not ``"permutation"``.
+    n_exceedances : int, ndarray or None
+        Number of random labellings at least as extreme as the observed labelling; for a two-sided
+        test, the smaller of the numbers on the two sides. None if `method` is not
+        ``"permutation"``.
+    hits : float, ndarray or None
+        Number of positives among the first `k`, a fraction if equal scores straddle k; None for
+        metrics that do not count hits.
+    classes : list or None
+        Names of the classes; None for binary labels and averages.
+    ranking : Ranking, tuple of Ranking or None
+        The ranking, or the ranking of each class; None for averages, and if weights, strata,
+        clusters or a series were given.
+    k : int, ndarray or None
+        The cut-off of the metric.
+    pvalue_standard_error : float, ndarray or None
+        Monte Carlo standard error of `pvalue`; None if `method` is not ``"permutation"``.
+
+    See Also
+    --------
+    metric_test : The test of any metric, which returns this result.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import Ranking, average_precision_test
+    >>> ranking = Ranking.from_counts([1] * 8, [1, 1, 0, 1, 0, 0, 0, 0])
+    >>> result = average_precision_test(ranking)
+    >>> round(result.statistic, 4), round(result.adjusted_statistic, 4)
+    (0.9167, 0.8233)
+    >>> print(result.summary())
+    Average precision was 0.917 (chance 0.528, z = 2.19), p = 0.0357 for better than random
+    labelling (exact test, one-sided; 3 positives among 8 samples).
+    """
+
+    metric: Metric
+    # One test has numbers; several tests in one result have arrays.
+    statistic: Any
+    chance: Any
+    pvalue: Any
+    log10_pvalue: Any = field(repr=False)
+    pvalue_relative_error: Any = field(repr=False)
+    pvalue_low: Any = field(repr=False)
+    pvalue_high: Any = field(repr=False)
+    pvalue_is_bound: Any
+    zscore: Any
+    adjusted_statistic: Any = field(repr=False)
+    null_distribution: Any = field(repr=False)
+    n_samples: int
+    n_positives: Any
+    alternative: str
+    method: str
+    n_resamples: Any = field(repr=False)
+    n_exceedances: Any = field(repr=False)
+    _: KW_ONLY
+    hits: Any = field(default=None, repr=False)
+    classes: list[Any] | None = None
+    ranking: Any = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        return super().__repr__() + self._hint
+
+    @property
+    def _title(self) -> str:
+        """Name of the metric, for a sentence."""
+        return self.metric.title
+
+    @property
+    def _hint(self) -> str:
+        """A line about a ranking that is significantly worse than chance."""
+        is_worse = (np.asarray(self.pvalue) >= _SURELY_WORSE) & (np.asarray(self.zscore) < 0.0)
+        if self.alternative != "greater" or not np.any(is_worse):
+            return ""
+        return "\nworse than chance: is the direction of the score reversed?"
+
+    @property
+    def k(self) -> Any:
+        """The cut-off of the metric."""
+        return getattr(self.metric, "k", None)
+
+    @property
+    def pvalue_standard_error(self) -> Any:
+        """Monte Carlo standard error of a p-value by permutation; None for other methods."""
+        if self.n_resamples is None:
+            return None
+        drawn = np.asarray(self.n_resamples) > 0
+        return plain(np.where(drawn, self.pvalue * self.pvalue_relative_error, 0.0))
+
+    @default_errors
+    def pvalue_interval(self, confidence_level: float = _CONFIDENCE_LEVEL) -> ConfidenceInterval:
+        """Interval for the p-value that accounts for the error of its computation.
+
+        Parameters
+        ----------
+        confidence_level : float, default=0.95
+            Confidence level of the interval for a p-value by permutation.
+
+        Returns
+        -------
+        interval : ConfidenceInterval
+            The limits. For ``method="permutation"`` Clopper and Pearson's interval for the p-value
+            that all labellings would give; for an exact test the p-value minus and plus its
+            numerical error or, if the p-value is only bounded, its guaranteed bounds; for an
+            approximation, whose error is unknown, 0 and 1.
+        """
+        confidence_level = check_confidence_level(confidence_level)
+        limits = drawn_interval(
+            (self.pvalue_low, self.pvalue_high),
+            self.n_exceedances,
+            self.n_resamples,
+            self._stopped,
+            self.alternative,
+            confidence_level,
+        )
+        return ConfidenceInterval(*limits)
+
+    @default_errors
+    def confidence_interval(
+        self, confidence_level: float = 0.95, method: str = "auto", random_state: Any = 0
+    ) -> MetricIntervalResult:
+        """Confidence interval of the metric, as returned by :func:`metric_interval`.
+
+        Parameters
+        ----------
+        confidence_level : float, default=0.95
+            Nominal coverage of the interval.
+        method : str, default="auto"
+            Method of the interval; see :func:`metric_interval`.
+        random_state : int, RandomState, Generator or None, default=0
+            Source of random numbers for intervals that are simulated.
+
+        Returns
+        -------
+        result : MetricIntervalResult
+            The limits, the standard error and the target of the interval.
+
+        Raises
+        ------
+        ValueError
+            If an average, weights, strata, clusters or a series were tested, if there are no
+            positives or no negatives, or if the metric does not have the `method`.
+        """
+        confidence_level = check_confidence_level(confidence_level)
+        if self.ranking is None:
+            raise ValueError(
+                "confidence_interval needs a single ranking of independently drawn samples, and "
+                "this test had an average, weights, strata, clusters or a series; call "
+                "metric_interval, which accepts clusters (averages and weights have no interval)."
+            )
+        if np.ndim(self.k):
+            raise ValueError(
+                f"confidence_interval needs a single k, and this test had several: "
+                f"{text_of(self.k)}; call metric_interval for each k."
+            )
+        if self.classes is None:
+            return interval_of_ranking(
+                self.metric, self.ranking, confidence_level, method, random_state
+            )
+        intervals = [
+            interval_of_ranking(self.metric, ranking, confidence_level, method, random_state)
+            for ranking in self.ranking
+        ]
+        return joined(intervals, self.classes)
+
+    @property
+    def _stopped(self) -> Any:
+        """Whether sampling stopped before all random labellings were drawn."""
+        distributions = self.null_distribution
+        if not isinstance(distributions, tuple):
+            return distributions._has_stopped
+        return np.reshape([null._has_stopped for null in distributions], np.shape(self.n_resamples))
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        return self._tests()
+
+    def _tests(self) -> dict[str, Any]:
+        """The tests as columns; with several tests the first column names them."""
+        names: dict[str, Any] = {}
+        if self.classes is not None:
+            names = {"class": list(self.classes)}
+        elif np.ndim(self.statistic):
+            names = {"k": np.ravel(self.k).tolist()}
+        shown = [name for name in self._values() if name not in ("classes", *names)]
+        return names | {name: self._column(name, np.size(self.statistic)) for name in shown}
+
+    def _column(self, name: str, n_tests: int) -> list[Any]:
+        """One entry of a field for each test; for an average the positives of all its classes."""
+        values = getattr(self, name)
+        if name == "n_positives" and self._is_average:
+            return [np.asarray(values).tolist()] * n_tests
+        if isinstance(values, np.ndarray) and values.size in (1, n_tests):
+            entries: list[Any] = np.broadcast_to(values.ravel(), n_tests).tolist()
+            return entries
+        return [plain_value(values)] * n_tests
+
+    @property
+    def _is_average(self) -> bool:
+        """Whether the result belongs to an average over classes."""
+        return self.classes is None and np.ndim(self.n_positives) == 1
+
+    def _sentences(self) -> Iterable[str]:
+        columns = self._tests()
+        tests = [
+            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
+        ]
+        return [self._sentence(test) for test in tests]
+
+    def _sentence(self, test: dict[str, Any]) -> str:
+        title = self._title
+        if "class" in test:
+            title = f"{title} of {test['class']!r}"
+        elif np.ndim(self.statistic):
+            title = replace(self.metric, k=test["k"]).title  # type: ignore[type-var]
+        positives = test["n_positives"]
+        if self._is_average:
+            title = f"{title} averaged over {len(positives)} classes"
+            positives = f"{', '.join(map(str, positives[:-1]))} and {positives[-1]}"
+        way = _WAYS.get(test["method"], "")
+        if test["method"] == "permutation":
+            drawn = test["n_resamples"]
+            null = self.null_distribution
+            first = null[0] if isinstance(null, tuple) else null
+            labellings = getattr(first, "labellings", "labellings")
+            way = f"permutation test with {f'{drawn} random' if drawn else 'all'} {labellings}"
+        is_guaranteed = test["pvalue_is_bound"] and test["method"] == "analytic"
+        pvalue = state_pvalue(test["log10_pvalue"], test["pvalue_is_bound"], is_guaranteed)
+        if is_guaranteed:
+            pvalue += ","
+            way = "upper bound from the exact null distribution"
+            if test["pvalue_low"] > 0.0:
+                way = f"{way}, lower bound {format_pvalue(math.log10(test['pvalue_low']))}"
+        sides = "two-sided" if self.alternative == "two-sided" else "one-sided"
+        return (
+            f"{title} was {format_value(test['statistic'])} (chance "
+            f"{format_value(test['chance'])}, z = {test['zscore']:.2f}), {pvalue} for "
+            f"{_SIDES[self.alternative]} ({way}, {sides}; {positives} positives among "
+            f"{test['n_samples']} samples)."
+        )
+
+
+def limits_of_pvalue(
+    null: NullDistribution, x: Any, alternative: str, pvalue: Any, relative_error: Any
+) -> tuple[Any, Any, Any]:
+    """Interval for a p-value, with a level of 95 % for permutation, and whether it is a bound."""
+    near = pvalue_limits(null, x, alternative, pvalue, relative_error)
+    n_resamples, n_extreme = resamples_of(null, x, alternative)
+    low, high = drawn_interval(near, n_extreme, n_resamples, null._has_stopped, alternative)
+    if n_resamples is None:
+        is_bound = is_upper_bound(null, relative_error)
+    else:
+        is_bound = (np.asarray(n_resamples) > 0) & (np.asarray(n_extreme) == 0)
+    is_bound = np.broadcast_to(is_bound, np.shape(pvalue))
+    return low, high, is_bound if is_bound.ndim else bool(is_bound)
+
+
+def drawn_interval(
+    otherwise: tuple[Any, Any],
+    n_exceedances: Any,
+    n_resamples: Any,
+    stopped: Any,
+    alternative: str,
+    confidence_level: float = _CONFIDENCE_LEVEL,
+) -> tuple[Any, Any]:
+    """Clopper and Pearson's interval where labellings were drawn, otherwise the given one."""
+    if n_resamples is None:
+        return otherwise
+    low, high = binomial_interval(n_exceedances, n_resamples, stopped, confidence_level)
+    if alternative == "two-sided":
+        low, high = np.minimum(2.0 * low, 1.0), np.minimum(2.0 * high, 1.0)
+    drawn = np.asarray(n_resamples) > 0
+    return plain(np.where(drawn, low, otherwise[0])), plain(np.where(drawn, high, otherwise[1]))
+
+
+def permutation_interval(
+    pvalue: Any, n_permutations: int, confidence_level: float
+) -> ConfidenceInterval:
+    """Clopper and Pearson's interval for p-values (b + 1) / (B + 1) of B random labellings."""
+    confidence_level = check_confidence_level(confidence_level)
+    counts = np.rint(np.asarray(pvalue) * (n_permutations + 1.0)) - 1.0
+    low, high = binomial_interval(counts, n_permutations, False, confidence_level)
+    return ConfidenceInterval(plain(low), plain(high))
+
+
+def binomial_interval(
+    n_exceedances: Any, n_resamples: Any, stopped: Any, confidence_level: float
+) -> tuple[Any, Any]:
+    """Clopper and Pearson's interval of a proportion, also if sampling stopped at an exceedance."""
+    b, outside = np.asarray(n_exceedances), 0.5 * (1.0 - confidence_level)
+    others = np.asarray(n_resamples) - b
+    with_last = np.where(stopped, b, b + 1)
+    low = betaincinv(np.maximum(b, 1), others + 1.0, outside)
+    high = betaincinv(with_last, np.maximum(others, 1), 1.0 - outside)
+    return np.where(b > 0, low, 0.0), np.where(others > 0, high, 1.0)
+
+
+def significance_fields(
+    statistic: Any,
+    null: NullDistribution,
+    alternative: str,
+    computed: Mapping[str, Any] | None = None,
+    n_exceedances: int | None = None,
+) -> dict[str, Any]:
+    """Fields shared by the results of all tests; arrays if the statistic is an array.
+
+    `computed` contains the fields of the p-value if they are already known. With `n_exceedances`,
+    sampling of labellings stops at that number of exceedances.
+    """
+    known = None
+    if n_exceedances is not None:
+        null, known = _stopped_distribution(null, statistic, alternative, n_exceedances)
+    if computed is None:
+        computed = pvalue_fields(null, statistic, alternative, known)
+    n_resamples, n_extreme = resamples_of(null, statistic, alternative)
+    return {
+        "statistic": statistic,
+        "chance": null.mean(),
+        **computed,
+        "zscore": standardized(statistic, null),
+        "adjusted_statistic": adjusted(statistic, null),
+        "null_distribution": null,
+        "n_samples": null.n_samples,
+        "n_positives": null.n_positives,
+        "alternative": alternative,
+        "method": null.method,
+        "n_resamples": n_resamples,
+        "n_exceedances": n_extreme,
+    }
+
+
+def pvalue_fields(
+    null: NullDistribution,
+    statistic: Any,
+    alternative: str,
+    known: tuple[Any, Any, Any] | None = None,
+) -> dict[str, Any]:
+    """Fields on the p-value; `known` are the p-value, its logarithm and its relative error."""
+    pvalue, log_pvalue, error = known or pvalue_log_and_error(null, statistic, alternative)
+    low, high, is_bound = limits_of_pvalue(null, statistic, alternative, pvalue, error)
+    return {
+        "pvalue": pvalue,
+        "log10_pvalue": as_log10(log_pvalue),
+        "pvalue_relative_error": error,
+        "pvalue_low": low,
+        "pvalue_high": high,
+        "pvalue_is_bound": is_bound,
+    }
+
+
+def _stopped_distribution(
+    null: NullDistribution, statistic: Any, alternative: str, n_exceedances: int
+) -> tuple[NullDistribution, tuple[Any, Any, Any] | None]:
+    if null.method != "permutation":
+        raise ValueError(
+            f"n_exceedances={n_exceedances} limits the number of random labellings, and "
+            f"method={null.method!r} draws none; use method='permutation', or omit n_exceedances."
+        )
+    return stopped_distribution(null, statistic, alternative, n_exceedances)
+
+
+def results_as_one(results: list[R], shape: tuple[int, ...], **common: Any) -> R:
+    """Combine results into one with an array in each field, except for the fields in common."""
+    columns: dict[str, Any] = {}
+    for one in fields(results[0]):
+        values = [getattr(result, one.name) for result in results]
+        if one.name in common:
+            columns[one.name] = common[one.name]
+        elif one.name in _COMMON or values[0] is None:
+            columns[one.name] = values[0]
+        elif one.name in ("null_distribution", "ranking"):
+            columns[one.name] = tuple(values)
+        else:
+            columns[one.name] = np.reshape(values, shape)
+    return type(results[0])(**columns)
+
+
+def as_log10(log_pvalue: Any) -> Any:
+    """Base-10 logarithm from the natural one; never -0.0 and never above 0."""
+    return plain(np.minimum(0.0, np.asarray(log_pvalue) / math.log(10.0)) + 0.0)
+
+
+def standardized(statistic: Any, null: NullDistribution) -> Any:
+    """Distance from chance in standard deviations; nan when the statistic cannot vary."""
+    deviation = np.asarray(null.std())
+    varies = deviation > 0.0
+    score = (statistic - null.mean()) / np.where(varies, deviation, 1.0)
+    return plain(np.where(varies, score, math.nan))
+
+
+def adjusted(statistic: Any, null: NullDistribution) -> Any:
+    """Rescale a statistic so that chance is 0 and a perfect ranking is 1.
+
+    The result is nan if all rankings are equally good, for example with a single class.
+    """
+    mean, best = np.asarray(null.mean()), value_of_perfect_ranking(null)
+    if np.all((null.n_positives == 0) | (null.n_positives == null.n_samples)):
+        return plain(np.full(mean.shape, math.nan))
+    # A constant statistic equals its mean; rounding must not change the difference of 0.
+    excess = np.where(np.asarray(null.std()) > 0.0, statistic - mean, 0.0)
+    room = best - mean
+    can_differ = room > 1e-14 * np.abs(best)
+    return plain(np.where(can_differ, excess / np.where(can_differ, room, 1.0), math.nan))
