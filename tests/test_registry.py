@@ -26,8 +26,15 @@ from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validat
 from sklearn.naive_bayes import GaussianNB
 
 from sklearn_rankinf import (
+    AveragePrecision,
+    Bedroc,
+    DiscountedCumulativeGain,
+    EnrichmentAtK,
+    FScoreAtK,
+    PrecisionAtK,
     Ranking,
     RankStatistic,
+    RecallAtK,
     make_significance_scorer,
     metric_comparison_test,
     metric_interval,
@@ -213,6 +220,41 @@ def test_report_refuses_metrics_without_a_name_or_that_need_k():
 def test_names_are_read_only():
     with pytest.raises(TypeError, match="does not support item assignment"):
         METRICS["mine"] = METRICS["roc_auc"]
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"),
+    [
+        ("average_precision", AveragePrecision()),
+        ("average_precision@100", AveragePrecision(100)),
+        ("recall@50", RecallAtK(50)),
+        ("precision@1", PrecisionAtK(1)),
+        ("enrichment@0.01", EnrichmentAtK(0.01)),
+        ("f_score@1e-3", FScoreAtK(0.001)),
+        ("dcg@0.5", DiscountedCumulativeGain(0.5)),
+        ("ndcg@10", DiscountedCumulativeGain(10, normalize=True)),
+        ("bedroc", Bedroc()),
+    ],
+)
+def test_the_cut_off_is_part_of_the_name(name, metric):
+    assert as_metric(name) == metric
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("bedroc@5", r"metric='bedroc@5': bedroc has no cut-off; pass metric='bedroc'\."),
+        ("auc@5", "metric must be one of 'average_precision', 'recall@50', .*got 'auc@5'"),
+        ("recall@", "after the @ must be a number of samples, such as 50, .*; got ''"),
+        ("recall@5%", "or a fraction of them, such as 0.01; got '5%'"),
+        ("recall@0", "k must be at least 1 as a number of samples; got 0"),
+        ("ndcg@1.5", "k as a float is a fraction of the samples between 0 and 1, .*; got 1.5"),
+        ("ndcg@nan", "k as a float is a fraction of the samples between 0 and 1, .*; got nan"),
+    ],
+)
+def test_wrong_cut_offs_in_names(name, message):
+    with pytest.raises(ValueError, match=message):
+        as_metric(name)
 
 
 def test_metrics_of_statistics():

@@ -1220,8 +1220,8 @@ METRICS: Mapping[str, Callable[..., Metric]] = MappingProxyType(
 
 
 def as_metric(metric: Any, k: Any = None) -> Metric:
-    """Return the metric given by an instance or a name, and optionally a separate cut-off."""
-    if isinstance(metric, str) and metric in METRICS:
+    """Return the metric given by an instance or by a name, such as ``"recall@50"``."""
+    if isinstance(metric, str):
         return _named(metric, k)
     if isinstance(metric, type) and issubclass(metric, Metric):
         raise TypeError(
@@ -1229,10 +1229,7 @@ def as_metric(metric: Any, k: Any = None) -> Metric:
             f"{metric.__name__}({'k=...' if needs_k(metric) else ''})."
         )
     if not isinstance(metric, Metric):
-        raise ValueError(
-            f"metric must be one of {', '.join(map(repr, METRICS))}, or an instance of a metric "
-            f"such as AveragePrecision(); got {shown(metric)}."
-        )
+        raise ValueError(_unknown(metric))
     if isinstance(metric, RankStatistic):
         _check_hashable(metric)
     has_k = "k" in _field_names(metric)
@@ -1260,8 +1257,17 @@ def _check_whole(metric: Metric, k: Any) -> None:
         )
 
 
-def _named(name: str, k: Any) -> Metric:
+def _named(metric: str, k: Any) -> Metric:
+    """Return the metric with a name and, after an @, its cut-off."""
+    name, at, cut_off = metric.partition("@")
+    name = f"{name}_at_k" if f"{name}_at_k" in METRICS else name
+    if name not in METRICS:
+        raise ValueError(_unknown(metric))
     make = METRICS[name]
+    if at and "k" not in _field_names(make):
+        raise ValueError(f"metric={metric!r}: {name} has no cut-off; pass metric={name!r}.")
+    if at:
+        return make(k=_cut_off(metric, cut_off))
     if k is None and needs_k(make):
         raise ValueError(
             f"metric={name!r} needs k: pass a number of samples, or a fraction of them "
@@ -1272,6 +1278,31 @@ def _named(name: str, k: Any) -> Metric:
     if "k" not in _field_names(make):
         raise ValueError(f"metric={name!r} takes no k; got k={shown(k)}: leave it out.")
     return make(k=k)
+
+
+def _cut_off(metric: str, text: str) -> float:
+    """Return the number after the @ in the name of a metric."""
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    raise ValueError(
+        f"metric={shown(metric)}: the cut-off after the @ must be a number of samples, such as 50, "
+        f"or a fraction of them, such as 0.01; got {shown(text)}."
+    )
+
+
+def _unknown(metric: Any) -> str:
+    """Text of the error about a metric that does not exist."""
+    names = ", ".join(
+        repr(f"{name.removesuffix('_at_k')}@50" if needs_k(make) else name)
+        for name, make in METRICS.items()
+    )
+    return (
+        f"metric must be one of {names}, or an instance of a metric such as AveragePrecision(); "
+        f"got {shown(metric)}."
+    )
 
 
 def needs_k(make: Callable[..., Metric]) -> bool:
