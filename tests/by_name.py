@@ -10,6 +10,7 @@ from sklearn_rankinf import (
     DiscountedCumulativeGain,
     EnrichmentAtK,
     FScoreAtK,
+    RankStatistic,
     ReciprocalRank,
     RobustInitialEnhancement,
     metric_null_distribution,
@@ -19,6 +20,16 @@ from sklearn_rankinf import (
 )
 from sklearn_rankinf._metrics.metrics import METRICS, needs_k, value_of
 from sklearn_rankinf._ranking import Sample, resolve_k
+
+
+@dataclass(frozen=True)
+class Persistence(RankStatistic):
+    """A metric of a user: rank-biased precision."""
+
+    p: float = 0.8
+
+    def weights(self, ranks, n_samples, n_positives):
+        return (1 - self.p) * self.p ** (ranks - 1.0)
 
 
 def _test_of(make, names):

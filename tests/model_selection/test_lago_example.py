@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "plot_lago.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "plot_lago.py"
 KERNELS = ("triangular", "gaussian")
 SHAPES = ("spherical", "elliptical")
 OPTIONS = list(itertools.product(KERNELS, SHAPES))

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from by_name import Persistence
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
 from test_estimates import STRUCTURES, asah, slope, weight_derivatives
-from test_rank_statistics import Persistence
 
 from sklearn_rankinf import (
     AveragePrecision,

@@ -16,7 +16,7 @@ from sklearn.metrics import average_precision_score, dcg_score, ndcg_score, roc_
 
 from sklearn_rankinf import Ranking, metric_comparison_test, metric_interval
 
-ASAH = Path(__file__).parent / "data" / "asah.csv"
+ASAH = Path(__file__).parents[1] / "data" / "asah.csv"
 
 
 def asah():

@@ -11,7 +11,7 @@ import pytest
 
 pd = pytest.importorskip("pandas")
 
-PAGE = Path(__file__).parents[1] / "doc" / "command_line.rst"
+PAGE = Path(__file__).parents[2] / "doc" / "command_line.rst"
 BLOCK = re.compile(r"^\.\. code-block:: (bash|none)\n\n((?:   .*\n|\n)+)", re.MULTILINE)
 
 

@@ -8,7 +8,7 @@ import pytest
 from sklearn_rankinf import Bedroc, ap_null_distribution, metric_null_distribution
 from sklearn_rankinf._engine.estimates import SOLVERS
 
-PAGE = Path(__file__).parents[1] / "doc" / "exact_law.rst"
+PAGE = Path(__file__).parents[2] / "doc" / "exact_law.rst"
 
 # Queries of different lengths that score 0 outside a short list of their own.
 SHORT_LISTS = [[1, 1, 1, 5000 + i] for i in range(16)]

@@ -15,6 +15,7 @@ import oracles
 import pytest
 from by_name import (
     NAMED,
+    Persistence,
     bedroc_null_distribution,
     bedroc_test,
     dcg_null_distribution,
@@ -60,16 +61,6 @@ from sklearn_rankinf._significance.scores import precision_at_k_score
 
 ALTERNATIVES = ("greater", "less", "two-sided")
 METHODS = ("auto", "analytic", "permutation", "normal", "pearson3")
-
-
-@dataclass(frozen=True)
-class Persistence(RankStatistic):
-    """A metric of a user: rank-biased precision."""
-
-    p: float = 0.8
-
-    def weights(self, ranks, n_samples, n_positives):
-        return (1 - self.p) * self.p ** (ranks - 1.0)
 
 
 class Zipf(RankStatistic):
