@@ -59,16 +59,9 @@ plt.show()
 # The test swaps the two ranks of each sample at random and compares the observed difference with
 # the differences after swapping.
 
-pair = ComparisonDisplay.from_estimator(
-    models["logistic regression"],
-    models["naive Bayes"],
-    X_test,
-    y_test,
-    name=["logistic regression", "naive Bayes"],
-    plot_chance_level=True,
-    despine=True,
-)
-print(pair.result.summary())
+two = {name: models[name] for name in ("logistic regression", "naive Bayes")}
+pair = ComparisonDisplay.from_estimator(two, X_test, y_test, plot_chance_level=True, despine=True)
+print(pair.results.summary())
 plt.show()
 
 # %%
@@ -76,18 +69,16 @@ plt.show()
 # among them. The dotted line marks the cut-off, here the first 100 samples.
 
 top = ComparisonDisplay.from_estimator(
-    models["random forest"],
-    models["logistic regression"],
+    {name: models[name] for name in ("random forest", "logistic regression")},
     X_test,
     y_test,
     metric="recall_at_k",
     k=100,
-    name=["random forest", "logistic regression"],
     xscale="log",
     plot_chance_level=True,
     despine=True,
 )
-print(top.result.summary())
+print(top.results.summary())
 plt.show()
 
 # %%
@@ -101,7 +92,7 @@ from sklearn_rankinf import metric_multiple_comparison_test
 
 scores = {name: model.predict_proba(X_test)[:, 1] for name, model in models.items()}
 pairs = ComparisonDisplay(metric_multiple_comparison_test(y_test, scores)).plot()
-print(pairs.result.summary())
+print(pairs.results.summary())
 plt.show()
 
 # %%

@@ -341,7 +341,7 @@ plt.show()
 # star marks pairs that differ; names in bold may be the best.
 
 pairs = ComparisonDisplay(metric_multiple_comparison_test(y_test, y_scores)).plot()
-print(pairs.result.summary())
+print(pairs.results.summary())
 plt.show()
 
 # %%

@@ -32,8 +32,8 @@ PERMUTATIONS = (
 )
 
 DISPLAY_OPTIONS = (
-    "metric='average_precision', k=None, pos_label=1, alternative='greater', method='auto', "
-    "response_method=('decision_function', 'predict_proba'), name=None, ax=None, **plot_options"
+    "pos_label=1, response_method=('decision_function', 'predict_proba'), name=None, ax=None, "
+    "**options"
 )
 
 SIGNATURES = {
@@ -41,8 +41,7 @@ SIGNATURES = {
     "NullDistributionDisplay.from_cv_results": f"(cv_results, X, y, *, {DISPLAY_OPTIONS})",
     "NullDistributionDisplay.from_estimator": f"(estimator, X, y, *, {DISPLAY_OPTIONS})",
     "NullDistributionDisplay.from_predictions": (
-        "(y_true, y_score=None, *, metric='average_precision', k=None, pos_label=1, "
-        "alternative='greater', method='auto', name=None, ax=None, **plot_options)"
+        "(y_true, y_score=None, *, pos_label=1, name=None, ax=None, **options)"
     ),
     "Ranking": "(tie_sizes, hits, *, has_all_ties=True)",
     "Ranking.from_counts": "(tie_sizes, hits)",
@@ -130,23 +129,9 @@ SIGNATURES = {
     "PrecisionRecallPosterior.from_counts": "(tp, fp, fn, *, prior=0.5)",
     "PrecisionRecallPosterior.from_predictions": "(y_true, y_pred, *, pos_label=1, prior=0.5)",
     "PrecisionRecallPosterior.probability_greater": "(self, other, metric='f1')",
-    "ComparisonDisplay": "(result, *, curves=None, name=None)",
+    "ComparisonDisplay": "(results, *, curves=None, name=None)",
     "IntervalDisplay": "(results, *, name=None)",
     "TopKSignificanceDisplay": "(results, *, name=None)",
-    "TopKSignificanceDisplay.from_cv_results": (
-        "(cv_results, X, y, *, alpha=0.05, max_k=None, pos_label=1, "
-        "response_method=('decision_function', 'predict_proba'), name=None, y_axis='gain', "
-        "ax=None, **plot_options)"
-    ),
-    "TopKSignificanceDisplay.from_estimator": (
-        "(estimator, X, y, *, alpha=(0.1, 0.05, 0.01), max_k=None, pos_label=1, "
-        "response_method=('decision_function', 'predict_proba'), name=None, y_axis='hits', "
-        "ax=None, **plot_options)"
-    ),
-    "TopKSignificanceDisplay.from_predictions": (
-        "(y_true, y_score=None, *, alpha=(0.1, 0.05, 0.01), max_k=None, pos_label=1, name=None, "
-        "y_axis='hits', ax=None, **plot_options)"
-    ),
     "BinormalPrecisionRecallCurve": (
         "(prevalence, mean_positive, sd_positive, mean_negative, sd_negative)"
     ),
@@ -162,8 +147,7 @@ SIGNATURES = {
     "PowerDisplay": "(results, *, name=None)",
     "PowerDisplay.from_design": (
         "(n_samples, n_positives, *, metric='average_precision', k=None, odds=None, auc=None, "
-        "alpha=0.05, model='wallenius', method='auto', n_simulations=10000, random_state=0, "
-        "name=None, ax=None, **plot_options)"
+        "name=None, ax=None, **options)"
     ),
     "cross_val_comparison": (
         "(estimator_a, estimator_b, X, y, *, cv=None, groups=None, clusters=None, "

@@ -102,6 +102,7 @@ class DifferenceResult(Result):
 
     difference: float
     log10_pvalue: float
+    pvalue_is_bound: bool = False
     _interval: Any
 
     @default_errors
@@ -133,7 +134,7 @@ class DifferenceResult(Result):
         """Return the difference, its interval and its p-value, for a sentence."""
         low, high = self.confidence_interval(_CONFIDENCE_LEVEL)
         limits = "" if math.isnan(low) else f", {state_interval(low, high, _CONFIDENCE_LEVEL)}"
-        pvalue = state_pvalue(self.log10_pvalue, getattr(self, "_is_bound", False))
+        pvalue = state_pvalue(self.log10_pvalue, self.pvalue_is_bound)
         return f"difference {format_value(self.difference)}{limits}; {tested} {pvalue} by {way}"
 
     def _values(self) -> dict[str, Any]:
@@ -182,6 +183,8 @@ class MetricComparisonTestResult(DifferenceResult):
         Names of the queries.
     query_differences : ndarray of shape (n_queries,) or None
         Difference of the metric in each query.
+    pvalue_is_bound : bool
+        Whether the p-value is the smallest possible one for the number of random swaps or flips.
 
     See Also
     --------
@@ -214,9 +217,8 @@ class MetricComparisonTestResult(DifferenceResult):
     n_resamples: int | None = field(default=None, repr=False)
     queries: list[Any] | None = field(default=None, repr=False)
     query_differences: Floats | None = field(default=None, repr=False)
+    pvalue_is_bound: bool = False
     _interval: Callable[[float], tuple[float, float]] = _no_interval
-    # Whether the p-value is the smallest possible one for the number of random swaps or flips.
-    _is_bound: bool = False
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         if self.queries is None or self.query_differences is None:
@@ -587,7 +589,7 @@ def _compare(
         n_positives=sample.n_positives,
         n_resamples=n_resamples,
         _interval=interval,
-        _is_bound=is_bound,
+        pvalue_is_bound=is_bound,
     )
 
 
@@ -881,7 +883,7 @@ def _compare_runs(
         queries=sample.design.names["groups"],
         query_differences=differences,
         _interval=interval,
-        _is_bound=is_bound,
+        pvalue_is_bound=is_bound,
     )
 
 

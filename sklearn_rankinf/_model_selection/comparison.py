@@ -82,6 +82,8 @@ class ModelComparison(DifferenceResult):
         Degrees of freedom of the mean over folds; None for pooled rankings.
     target : str
         The quantity that `difference` estimates.
+    pvalue_is_bound : bool
+        Whether the p-value is the smallest possible one for the number of random swaps.
 
     See Also
     --------
@@ -96,7 +98,7 @@ class ModelComparison(DifferenceResult):
     df: float | None = field(repr=False)
     target: str = field(repr=False)
     _interval: Callable[[float], Iterable[float]]
-    _is_bound: bool = False
+    pvalue_is_bound: bool = False
 
     def _sentences(self) -> Iterable[str]:
         yield f"Models: {self._stated('two-sided', WAYS[self.method])}."
@@ -665,7 +667,7 @@ def _compare_pooled(
         df=None,
         target=f"difference in {title} of these fitted models, by their pooled {what}",
         _interval=found.confidence_interval,
-        _is_bound=found._is_bound,
+        pvalue_is_bound=found.pvalue_is_bound,
     )
     return (found.statistic_a, found.statistic_b), models
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from sklearn_rankinf._plot._matplotlib import import_pyplot
-from sklearn_rankinf._ranking import Sample, estimator_scores, folds_of
+from sklearn_rankinf._ranking import PosLabel, Sample, estimator_scores, folds_of
 
 RESPONSE_METHODS = ("decision_function", "predict_proba")
 # Longer names are shortened in legends and on axes.
@@ -31,11 +32,8 @@ class Display:
         The figure that contains the axes.
     """
 
-    # The function that computes the result of one ranking, and what a result is in messages.
-    _compute: ClassVar[Callable[..., Any]]
+    # What a result is in messages.
     _kind: ClassVar[str]
-    # Whether the columns of an array are rankers; otherwise they are classes.
-    _has_columns: ClassVar[bool] = False
 
     results: Any
     name: Any
@@ -100,71 +98,198 @@ class Display:
         return ax
 
     @classmethod
-    def _of_predictions(
-        cls,
-        y_true: Any,
-        y_score: Any,
-        options: Mapping[str, Any],
-        name: Any,
-        plot_options: Mapping[str, Any],
-    ) -> Self:
-        """Compute the result of one ranker, or of each of several, and draw it."""
-        import_pyplot(f"{cls.__name__}.from_predictions")
-        results: Any
-        if cls._holds_rankers(y_score):
-            sample = Sample.read(y_true, y_score, pos_label=options["pos_label"], columns="rankers")
-            results = {
-                ranker: cls._compute(sample.positive, column, **{**options, "pos_label": True})
-                for ranker, column in zip(sample.names, sample.scores, strict=True)
-            }
-        else:
-            results = cls._compute(y_true, y_score, **options)
-        return cls(results, name=name).plot(**plot_options)
+    def _divided(
+        cls, function: Callable[..., Any], options: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the options of a function, and those of `plot`."""
+        own, drawn = signature(function).parameters, signature(cls.plot).parameters
+        for key in options:
+            if key not in own and key not in drawn:
+                raise TypeError(
+                    f"{key!r} is not an option of {function.__name__} or {cls.__name__}.plot; "
+                    "remove it or check its name."
+                )
+        of_function = {key: value for key, value in options.items() if key in own}
+        return of_function, {key: value for key, value in options.items() if key not in own}
+
+
+class ScoresDisplay(Display):
+    """Base of displays whose results are computed from labels and scores."""
 
     @classmethod
-    def _of_estimators(
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_score: Any = None,
+        *,
+        pos_label: PosLabel = 1,
+        name: str | Sequence[str] | None = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Compute results from labels and scores, and draw them.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,) or Ranking
+            Binary labels; or a ranking, in which case `y_score` is omitted.
+        y_score : array-like of shape (n_samples,), dict or DataFrame, optional
+            Scores of one ranker, larger for samples more likely to be positive, or of several
+            rankers, by name.
+        pos_label : int, float, bool or str, default=1
+            The label of the positives.
+        name : str or sequence of str, optional
+            Names in the plot; by default the names of several rankers.
+        ax : matplotlib axes, optional
+            Axes to draw on; by default new axes.
+        **options
+            Options of the function that computes the result, such as `metric`, and of :meth:`plot`.
+            An option of both is one of the function.
+
+        Returns
+        -------
+        display : object
+            The display, after plotting.
+        """
+        import_pyplot(f"{cls.__name__}.from_predictions")
+        options["pos_label"] = pos_label
+        return cls._of_scores(y_true, y_score, options, name, ax)
+
+    @classmethod
+    def from_estimator(
         cls,
         estimator: Any,
         X: Any,
         y: Any,
-        response_method: str | Sequence[str],
-        options: Mapping[str, Any],
-        name: Any,
-        plot_options: Mapping[str, Any],
+        *,
+        pos_label: PosLabel = 1,
+        response_method: str | Sequence[str] = RESPONSE_METHODS,
+        name: str | Sequence[str] | None = None,
+        ax: Any = None,
+        **options: Any,
     ) -> Self:
-        """Compute the result of one fitted estimator, or of each of a dict, and draw it."""
+        """Compute the results of fitted estimators on samples, and draw them.
+
+        Parameters
+        ----------
+        estimator : object or dict of objects
+            A fitted classifier, or a pipeline that ends in one; or a dict of several, by name.
+        X : array-like of shape (n_samples, n_features)
+            Samples that were not used to train the estimators.
+        y : array-like of shape (n_samples,)
+            Binary labels.
+        pos_label : int, float, bool or str, default=1
+            The label of the positives.
+        response_method : str or sequence of str, default=("decision_function", "predict_proba")
+            Methods of the estimators that return the scores; the first available one is used.
+        name : str or sequence of str, optional
+            Names in the plot; by default the class of the estimator, or the keys of a dict.
+        ax : matplotlib axes, optional
+            Axes to draw on; by default new axes.
+        **options
+            Options of the function that computes the result, such as `metric`, and of :meth:`plot`.
+            An option of both is one of the function.
+
+        Returns
+        -------
+        display : object
+            The display, after plotting.
+        """
         import_pyplot(f"{cls.__name__}.from_estimator")
+        options["pos_label"] = pos_label
         if isinstance(estimator, Mapping):
             scores: Any = {
-                key: estimator_scores(one, X, options["pos_label"], response_method)
+                key: estimator_scores(one, X, pos_label, response_method)
                 for key, one in estimator.items()
             }
         else:
-            scores = estimator_scores(estimator, X, options["pos_label"], response_method)
+            scores = estimator_scores(estimator, X, pos_label, response_method)
             name = type(estimator).__name__ if name is None else name
-        return cls._of_predictions(y, scores, options, name, plot_options)
+        return cls._of_scores(y, scores, options, name, ax)
 
     @classmethod
-    def _of_folds(
+    def _of_scores(cls, y_true: Any, y_score: Any, options: Any, name: Any, ax: Any) -> Self:
+        """Compute the results of one ranker or of several, and draw them."""
+        raise NotImplementedError
+
+
+class RankersDisplay(ScoresDisplay):
+    """Base of displays of a result of each ranker, or of each fold."""
+
+    # The function that computes the result of one ranking.
+    _compute: ClassVar[Callable[..., Any]]
+    # Whether the columns of an array are rankers; otherwise they are classes.
+    _has_columns: ClassVar[bool] = False
+
+    @classmethod
+    def from_cv_results(
         cls,
         cv_results: Mapping[str, Any],
         X: Any,
         y: Any,
-        response_method: str | Sequence[str],
-        options: Mapping[str, Any],
-        name: Any,
-        plot_options: Mapping[str, Any],
+        *,
+        pos_label: PosLabel = 1,
+        response_method: str | Sequence[str] = RESPONSE_METHODS,
+        name: str | Sequence[str] | None = None,
+        ax: Any = None,
+        **options: Any,
     ) -> Self:
-        """Compute the result of each held-out fold, and draw them."""
+        """Compute the result of each test fold with the estimator of the fold, and draw all.
+
+        Parameters
+        ----------
+        cv_results : dict
+            Result of :func:`sklearn.model_selection.cross_validate` with
+            ``return_estimator=True`` and ``return_indices=True``.
+        X : array-like of shape (n_samples, n_features)
+            The samples that were cross-validated.
+        y : array-like of shape (n_samples,)
+            Binary labels of the samples.
+        pos_label : int, float, bool or str, default=1
+            The label of the positives.
+        response_method : str or sequence of str, default=("decision_function", "predict_proba")
+            Methods of the estimators that return the scores; the first available one is used.
+        name : sequence of str, optional
+            Names in the plot, one for each fold; by default "fold 0" and so on.
+        ax : matplotlib axes, optional
+            Axes to draw on; by default new axes.
+        **options
+            Options of the function that computes the result, such as `metric`, and of :meth:`plot`.
+            An option of both is one of the function.
+
+        Returns
+        -------
+        display : object
+            The display, after plotting.
+
+        Notes
+        -----
+        The training sets of the folds overlap, so the results of the folds are dependent: their
+        p-values must not be multiplied or averaged.
+        """
         import_pyplot(f"{cls.__name__}.from_cv_results")
+        own, drawn = cls._divided(cls._compute, {**options, "pos_label": pos_label})
         results = {}
         for number, fold in enumerate(folds_of(cv_results, X, y, "cv_results")):
             samples, labels = fold.held_out(X, y)
-            scores = estimator_scores(
-                fold.estimator, samples, options["pos_label"], response_method
-            )
-            results[f"fold {number}"] = cls._compute(labels, scores, **options)
-        return cls(results, name=name).plot(**plot_options)
+            scores = estimator_scores(fold.estimator, samples, pos_label, response_method)
+            results[f"fold {number}"] = cls._compute(labels, scores, **own)
+        return cls(results, name=name).plot(ax, **drawn)
+
+    @classmethod
+    def _of_scores(cls, y_true: Any, y_score: Any, options: Any, name: Any, ax: Any) -> Self:
+        own, drawn = cls._divided(cls._compute, options)
+        results: Any
+        if cls._holds_rankers(y_score):
+            sample = Sample.read(y_true, y_score, pos_label=own["pos_label"], columns="rankers")
+            own["pos_label"] = True
+            results = {
+                ranker: cls._compute(sample.positive, column, **own)
+                for ranker, column in zip(sample.names, sample.scores, strict=True)
+            }
+        else:
+            results = cls._compute(y_true, y_score, **own)
+        return cls(results, name=name).plot(ax, **drawn)
 
     @classmethod
     def _holds_rankers(cls, y_score: Any) -> bool:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sklearn_rankinf._estimation.comparison import (
     MetricComparisonTestResult,
@@ -25,16 +24,10 @@ from sklearn_rankinf._plot._matplotlib import (
     with_minus,
 )
 from sklearn_rankinf._plot._ranking_curves import curve_kind
-from sklearn_rankinf._plot.base import MAX_LENGTH, REFERENCE_LINE, RESPONSE_METHODS, Display
-from sklearn_rankinf._ranking import (
-    PosLabel,
-    Sample,
-    check_confidence_level,
-    check_option,
-    estimator_scores,
-)
+from sklearn_rankinf._plot.base import MAX_LENGTH, REFERENCE_LINE, ScoresDisplay
+from sklearn_rankinf._ranking import Sample, check_confidence_level, check_option
 from sklearn_rankinf._results import shortened, state_pvalue
-from sklearn_rankinf._statistics.additive import HitsAtK, Metric
+from sklearn_rankinf._statistics.additive import HitsAtK
 from sklearn_rankinf._statistics.increments import Floats
 
 _NAMES = ("A", "B")
@@ -48,15 +41,16 @@ _MAX_LETTERS = 70
 _DARK = 0.6
 
 
-class ComparisonDisplay(Display):
+class ComparisonDisplay(ScoresDisplay):
     r"""Two rankers and their difference, or the differences of all pairs of several rankers.
 
-    Use :meth:`from_estimator` or :meth:`from_predictions` for two rankers and :meth:`from_rankers`
-    for several, or pass the result of a comparison.
+    Use :meth:`from_estimator` or :meth:`from_predictions` with a dict of rankers, or pass the
+    result of a comparison. Options for two rankers are those of :func:`metric_comparison_test`, and
+    for more those of :func:`metric_multiple_comparison_test`.
 
     Parameters
     ----------
-    result : MetricComparisonTestResult or MetricMultipleComparisonTestResult
+    results : MetricComparisonTestResult or MetricMultipleComparisonTestResult
         Result of :func:`metric_comparison_test` or :func:`metric_multiple_comparison_test`.
     curves : sequence of two pairs of array-like, optional
         For two rankers the curve ``(x, y)`` of each: recall and precision for average
@@ -68,7 +62,7 @@ class ComparisonDisplay(Display):
 
     Attributes
     ----------
-    result : MetricComparisonTestResult or MetricMultipleComparisonTestResult
+    results : MetricComparisonTestResult or MetricMultipleComparisonTestResult
         The result.
     curves : sequence or None
         The curves.
@@ -104,7 +98,7 @@ class ComparisonDisplay(Display):
     Raises
     ------
     TypeError
-        If `result` is not the result of a comparison.
+        If `results` is not the result of a comparison.
     ValueError
         If there is not one name for each ranker, or if `curves` are not those of two rankings.
 
@@ -151,18 +145,15 @@ class ComparisonDisplay(Display):
     colorbar_: Any
 
     def __init__(
-        self, result: Any, *, curves: Sequence[Any] | None = None, name: Sequence[str] | None = None
+        self,
+        results: Any,
+        *,
+        curves: Sequence[Any] | None = None,
+        name: Sequence[str] | None = None,
     ) -> None:
-        self.result = result
+        super().__init__(results, name=name)
         self.curves = curves
-        self.name = name
-        if not isinstance(result, MetricComparisonTestResult | MetricMultipleComparisonTestResult):
-            raise TypeError(
-                "result must be the result of metric_comparison_test or "
-                f"metric_multiple_comparison_test; got {type(result).__name__}."
-            )
-        _names(result, name)
-        _check_curves(result, curves)
+        _check_curves(results, curves)
 
     def plot(
         self,
@@ -181,7 +172,7 @@ class ComparisonDisplay(Display):
         text_kwargs: Mapping[str, Any] | None = None,
         colorbar: bool = True,
         despine: bool = False,
-    ) -> ComparisonDisplay:
+    ) -> Self:
         """Draw the comparison.
 
         Parameters
@@ -234,14 +225,14 @@ class ComparisonDisplay(Display):
         """
         xscale = check_option(xscale, "xscale", _SCALES)
         confidence_level = check_confidence_level(confidence_level)
-        names = _names(self.result, self.name if name is None else name)
+        names = self._read(name)
         for artist in ComparisonDisplay.__annotations__:
             setattr(self, artist, None)
-        if isinstance(self.result, MetricMultipleComparisonTestResult):
+        if isinstance(self.results, MetricMultipleComparisonTestResult):
             self._plot_matrix(ax, names, image_kwargs, text_kwargs, colorbar)
         else:
             upper, lower = self._two_axes(ax)
-            if self.result.query_differences is not None:
+            if self.results.query_differences is not None:
                 self._plot_queries(upper, names, bar_kwargs)
             elif self.curves is not None:
                 self._plot_curves(upper, names, xscale, curve_kwargs)
@@ -252,301 +243,45 @@ class ComparisonDisplay(Display):
         return self
 
     @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        y_score_a: ArrayLike,
-        y_score_b: ArrayLike,
-        *,
-        metric: str | Metric = "average_precision",
-        k: float | None = None,
-        pos_label: PosLabel = 1,
-        alternative: str = "two-sided",
-        method: str = "auto",
-        margin: float | None = None,
-        groups: Iterable[Hashable] | None = None,
-        clusters: Iterable[Hashable] | None = None,
-        n_permutations: int = 9999,
-        random_state: Any = 0,
-        name: Sequence[str] = _NAMES,
-        ax: Any = None,
-        **plot_options: Any,
-    ) -> ComparisonDisplay:
-        """Compare two rankers given by labels and scores, and draw the result.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,)
-            Binary labels.
-        y_score_a, y_score_b : array-like of shape (n_samples,)
-            Scores of the two rankers, larger for samples more likely to be positive.
-        metric : str or metric, default="average_precision"
-            A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
-        k : int or float, optional
-            Cut-off of a metric that is given by its name or by an object without a cut-off: a
-            number of samples, or a fraction of them between 0 and 1, rounded up.
-        pos_label : int, float, bool or str, default=1
-            The label of the positives.
-        alternative : {"two-sided", "greater", "less"}, default="two-sided"
-            The alternative hypothesis; see :func:`metric_comparison_test`.
-        method : str, default="auto"
-            How the p-value is computed.
-        margin : float, optional
-            Test whether the difference is within this margin, in units of the metric.
-        groups : array-like of shape (n_samples,), optional
-            Query of each sample, to compare two runs and draw their differences for each query.
-        clusters : array-like of shape (n_samples,), optional
-            Cluster of each sample. With `groups`, all samples of a query must be in one cluster.
-        n_permutations : int, default=9999
-            Number of random swaps, flips or resamples.
-        random_state : int, RandomState, Generator or None, default=0
-            Source of the random numbers.
-        name : sequence of str, default=("A", "B")
-            Names of the rankers.
-        ax : pair of matplotlib axes, optional
-            Axes to draw on; by default new axes.
-        **plot_options
-            Other options of :meth:`plot`.
-
-        Returns
-        -------
-        display : ComparisonDisplay
-            The display, after plotting.
-
-        Examples
-        --------
-        >>> from sklearn_rankinf import ComparisonDisplay
-        >>> y_true = [1, 1, 0, 1, 0, 0, 0, 0]
-        >>> first, second = [8, 7, 6, 5, 4, 3, 2, 1], [4, 7, 6, 8, 3, 5, 2, 1]
-        >>> ComparisonDisplay.from_predictions(y_true, first, second)  # doctest: +SKIP
-        <...>
-        """
-        import_pyplot(f"{cls.__name__}.from_predictions")
-        result = metric_comparison_test(
-            y_true,
-            y_score_a,
-            y_score_b,
-            metric=metric,
-            k=k,
-            pos_label=pos_label,
-            alternative=alternative,
-            method=method,
-            margin=margin,
-            groups=groups,
-            clusters=clusters,
-            n_permutations=n_permutations,
-            random_state=random_state,
-        )
+    def _of_scores(cls, y_true: Any, y_score: Any, options: Any, name: Any, ax: Any) -> Self:
+        sample = Sample.read(y_true, y_score, pos_label=options["pos_label"], columns="rankers")
+        rankers = dict(zip(sample.names, sample.scores, strict=True))
+        options["pos_label"] = True
+        if len(rankers) != 2:
+            own, drawn = cls._divided(metric_multiple_comparison_test, options)
+            many = metric_multiple_comparison_test(sample.positive, rankers, **own)
+            return cls(many, name=name).plot(ax, **drawn)
+        own, drawn = cls._divided(metric_comparison_test, options)
+        pair = metric_comparison_test(sample.positive, *sample.scores, **own)
         curves = None
-        if groups is None:
-            kind = curve_kind(result.metric)
-            sample = Sample.read(
-                y_true,
-                (y_score_a, y_score_b),
-                pos_label=pos_label,
-                columns=("y_score_a", "y_score_b"),
+        if pair.n_queries is None:
+            curves = [curve_kind(pair.metric).points(ranking) for ranking in sample.rankings]
+        name = list(rankers) if name is None else name
+        return cls(pair, curves=curves, name=name).plot(ax, **drawn)
+
+    def _read(self, name: Any) -> list[str]:
+        """Return the names of the rankers."""
+        if isinstance(self.results, MetricComparisonTestResult):
+            own: Sequence[Any] = _NAMES
+        elif isinstance(self.results, MetricMultipleComparisonTestResult):
+            own = self.results.names
+        else:
+            raise TypeError(
+                "results must be the result of metric_comparison_test or "
+                f"metric_multiple_comparison_test; got {type(self.results).__name__}."
             )
-            curves = [kind.points(ranking) for ranking in sample.rankings]
-        return cls(result, curves=curves, name=name).plot(ax, **plot_options)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator_a: Any,
-        estimator_b: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        metric: str | Metric = "average_precision",
-        k: float | None = None,
-        pos_label: PosLabel = 1,
-        alternative: str = "two-sided",
-        method: str = "auto",
-        margin: float | None = None,
-        groups: Iterable[Hashable] | None = None,
-        clusters: Iterable[Hashable] | None = None,
-        n_permutations: int = 9999,
-        random_state: Any = 0,
-        response_method: str | Sequence[str] = RESPONSE_METHODS,
-        name: Sequence[str] | None = None,
-        ax: Any = None,
-        **plot_options: Any,
-    ) -> ComparisonDisplay:
-        """Compare two fitted estimators on samples, and draw the result.
-
-        Parameters
-        ----------
-        estimator_a, estimator_b : object
-            Fitted classifiers, or pipelines that end in one.
-        X : array-like of shape (n_samples, n_features)
-            Samples that were not used to train the estimators.
-        y : array-like of shape (n_samples,)
-            Binary labels.
-        metric : str or metric, default="average_precision"
-            A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
-        k : int or float, optional
-            Cut-off of a metric that is given by its name or by an object without a cut-off: a
-            number of samples, or a fraction of them between 0 and 1, rounded up.
-        pos_label : int, float, bool or str, default=1
-            The label of the positives.
-        alternative : {"two-sided", "greater", "less"}, default="two-sided"
-            The alternative hypothesis; see :func:`metric_comparison_test`.
-        method : str, default="auto"
-            How the p-value is computed.
-        margin : float, optional
-            Test whether the difference is within this margin, in units of the metric.
-        groups : array-like of shape (n_samples,), optional
-            Query of each sample, to compare two runs and draw their differences for each query.
-        clusters : array-like of shape (n_samples,), optional
-            Cluster of each sample. With `groups`, all samples of a query must be in one cluster.
-        n_permutations : int, default=9999
-            Number of random swaps, flips or resamples.
-        random_state : int, RandomState, Generator or None, default=0
-            Source of the random numbers.
-        response_method : str or sequence of str, default=("decision_function", "predict_proba")
-            Methods of the estimators that return the scores; the first available one is used.
-        name : sequence of str, optional
-            Names of the rankers; by default the classes of the estimators, followed by A and B if
-            the classes are the same.
-        ax : pair of matplotlib axes, optional
-            Axes to draw on; by default new axes.
-        **plot_options
-            Other options of :meth:`plot`.
-
-        Returns
-        -------
-        display : ComparisonDisplay
-            The display, after plotting.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import make_classification
-        >>> from sklearn.linear_model import LogisticRegression
-        >>> from sklearn.naive_bayes import GaussianNB
-        >>> from sklearn_rankinf import ComparisonDisplay
-        >>> X, y = make_classification(400, weights=[0.9], random_state=0)
-        >>> linear, bayes = (m.fit(X[:200], y[:200]) for m in (LogisticRegression(), GaussianNB()))
-        >>> ComparisonDisplay.from_estimator(  # doctest: +SKIP
-        ...     linear, bayes, X[200:], y[200:]
-        ... )
-        <...>
-        """
-        import_pyplot(f"{cls.__name__}.from_estimator")
-        estimators = (estimator_a, estimator_b)
-        scores = [estimator_scores(one, X, pos_label, response_method) for one in estimators]
-        if name is None:
-            name = [type(one).__name__ for one in estimators]
-            if name[0] == name[1]:
-                name = [f"{own} {letter}" for own, letter in zip(name, _NAMES, strict=True)]
-        return cls.from_predictions(
-            y,
-            *scores,
-            metric=metric,
-            k=k,
-            pos_label=pos_label,
-            alternative=alternative,
-            method=method,
-            margin=margin,
-            groups=groups,
-            clusters=clusters,
-            n_permutations=n_permutations,
-            random_state=random_state,
-            name=name,
-            ax=ax,
-            **plot_options,
-        )
-
-    @classmethod
-    def from_rankers(
-        cls,
-        y_true: ArrayLike,
-        y_scores: Any,
-        *,
-        metric: str | Metric = "average_precision",
-        k: float | None = None,
-        pos_label: PosLabel = 1,
-        reference: Any = None,
-        correction: str = "maxt",
-        confidence_level: float = 0.95,
-        groups: Iterable[Hashable] | None = None,
-        clusters: Iterable[Hashable] | None = None,
-        random_state: Any = 0,
-        name: Sequence[str] | None = None,
-        ax: Any = None,
-        **plot_options: Any,
-    ) -> ComparisonDisplay:
-        """Compare several rankers of the same samples, and draw the differences of all pairs.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,)
-            Binary labels.
-        y_scores : dict, DataFrame or array-like of shape (n_samples, n_rankers)
-            Scores of the rankers, by name or as columns.
-        metric : str or metric, default="average_precision"
-            A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
-        k : int or float, optional
-            Cut-off of a metric that is given by its name or by an object without a cut-off: a
-            number of samples, or a fraction of them between 0 and 1, rounded up.
-        pos_label : int, float, bool or str, default=1
-            The label of the positives.
-        reference : object, optional
-            Name of the ranker with which all others are compared, or ``"best"``; the matrix then
-            has one column. By default all pairs are compared.
-        correction : {"maxt", "holm", "none"}, default="maxt"
-            How p-values are adjusted for the number of pairs.
-        confidence_level : float, default=0.95
-            Coverage of the set of rankers that may be best; pairs are marked if their adjusted
-            p-value is at most one minus this level.
-        groups : array-like of shape (n_samples,), optional
-            Query of each sample, to compare runs by the mean of the metric over queries.
-        clusters : array-like of shape (n_samples,), optional
-            Cluster of each sample. Only samples of different clusters are independent.
-        random_state : int, RandomState, Generator or None, default=0
-            Source of the random directions used to integrate the joint distribution.
-        name : sequence of str, optional
-            Names in the plot, instead of those of `y_scores`.
-        ax : matplotlib axes, optional
-            Axes to draw on; by default new axes.
-        **plot_options
-            Other options of :meth:`plot`.
-
-        Returns
-        -------
-        display : ComparisonDisplay
-            The display, after plotting.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn_rankinf import ComparisonDisplay
-        >>> rng = np.random.default_rng(0)
-        >>> y_true = np.arange(400) < 40
-        >>> scores = {f"+{d}": rng.normal(size=400) + d * y_true for d in (0.5, 1.5, 1.6)}
-        >>> ComparisonDisplay.from_rankers(y_true, scores)  # doctest: +SKIP
-        <...>
-        """
-        import_pyplot(f"{cls.__name__}.from_rankers")
-        result = metric_multiple_comparison_test(
-            y_true,
-            y_scores,
-            metric=metric,
-            k=k,
-            pos_label=pos_label,
-            reference=reference,
-            correction=correction,
-            confidence_level=confidence_level,
-            groups=groups,
-            clusters=clusters,
-            random_state=random_state,
-        )
-        return cls(result, name=name).plot(ax, **plot_options)
+        given = next(names for names in (name, self.name, own) if names is not None)
+        if isinstance(given, str) or len(given) != len(own):
+            raise ValueError(
+                f"name must have one entry for each of the {len(own)} rankers; got {given!r}."
+            )
+        return [str(one) for one in given]
 
     # Two rankers.
 
     def _two_axes(self, ax: Any) -> tuple[Any, Any]:
         """Return the axes of curves or queries (None if there are none) and of the difference."""
-        if self.curves is None and self.result.query_differences is None:
+        if self.curves is None and self.results.query_differences is None:
             return None, self._start(ax, (6.4, 1.8))
         if ax is None:
             plt = import_pyplot(f"{type(self).__name__}.plot")
@@ -568,7 +303,7 @@ class ComparisonDisplay(Display):
         xscale: str,
         kwargs: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None,
     ) -> None:
-        result, kind = self.result, curve_kind(self.result.metric)
+        result, kind = self.results, curve_kind(self.results.metric)
         assert self.curves is not None
         given = kwargs if isinstance(kwargs, Sequence) else (kwargs, kwargs)
         values = result.statistic_a, result.statistic_b
@@ -583,7 +318,7 @@ class ComparisonDisplay(Display):
 
     def _finish_curves(self, ax: Any, xscale: str, chance_level_kw: Any) -> None:
         """Finish axes and legend, and draw the curve of a random order unless it is False."""
-        kind, result = curve_kind(self.result.metric), self.result
+        kind, result = curve_kind(self.results.metric), self.results
         if chance_level_kw is not False:
             points = kind.chance(result.n_samples, result.n_positives)
             style = merged_style({**REFERENCE_LINE, "label": "chance level"}, chance_level_kw)
@@ -599,7 +334,7 @@ class ComparisonDisplay(Display):
         ax.legend()
 
     def _plot_queries(self, ax: Any, names: list[str], kwargs: Mapping[str, Any] | None) -> None:
-        differences = self.result.query_differences
+        differences = self.results.query_differences
         order = np.argsort(-differences, kind="stable")
         heights, places = differences[order], np.arange(order.size)
         is_first = heights >= 0.0
@@ -615,10 +350,10 @@ class ComparisonDisplay(Display):
         ax.set_xlim(-0.7, order.size - 0.3)
         ax.set_xlabel("Queries")
         if order.size <= _MAX_QUERIES:
-            labels = [shortened(self.result.queries[i], _MAX_QUERY_LENGTH) for i in order]
+            labels = [shortened(self.results.queries[i], _MAX_QUERY_LENGTH) for i in order]
             angle = 90 if sum(map(len, labels)) > _MAX_LETTERS else 0
             ax.set_xticks(places, labels, rotation=angle, fontsize="x-small")
-        ax.set_ylabel(f"Difference in {in_sentence(self.result.metric.title)}")
+        ax.set_ylabel(f"Difference in {in_sentence(self.results.metric.title)}")
         ax.legend()
 
     def _plot_difference(
@@ -629,7 +364,7 @@ class ComparisonDisplay(Display):
         interval_kwargs: Mapping[str, Any] | None,
         margin_kwargs: Mapping[str, Any] | None,
     ) -> None:
-        result = self.result
+        result = self.results
         low, high = result.confidence_interval(confidence_level)
         marks = [0.0, result.difference, low, high]
         if result.margin is not None:
@@ -662,7 +397,7 @@ class ComparisonDisplay(Display):
         text_kwargs: Mapping[str, Any] | None,
         colorbar: bool,
     ) -> None:
-        result = self.result
+        result = self.results
         names = [shortened(name, MAX_LENGTH) for name in names]
         rows, columns, table, pvalues = _table(result)
         self._start(ax, _size(len(rows), len(columns), max(map(len, names))))
@@ -681,7 +416,7 @@ class ComparisonDisplay(Display):
 
     def _name_cells(self, rows: list[int], columns: list[int], names: list[str]) -> None:
         """Label both axes with the names; rankers that may be best are in bold."""
-        ax, may_be_best = self.ax_, self.result.may_be_best
+        ax, may_be_best = self.ax_, self.results.may_be_best
         ax.set_xticks(range(len(columns)), [names[i] for i in columns])
         ax.set_yticks(range(len(rows)), [names[i] for i in rows])
         for tick in ax.get_xticklabels():
@@ -733,19 +468,6 @@ def _check_curves(result: Any, curves: Sequence[Any] | None) -> None:
         )
 
 
-def _names(result: Any, name: Sequence[str] | None) -> list[str]:
-    """Names of the rankers of a result."""
-    is_pair = isinstance(result, MetricComparisonTestResult)
-    default = _NAMES if is_pair else result.names
-    if name is None:
-        return [str(own) for own in default]
-    if isinstance(name, str) or len(name) != len(default):
-        raise ValueError(
-            f"name must have one entry for each of the {len(default)} rankers; got {name!r}."
-        )
-    return [str(own) for own in name]
-
-
 def _quantity(result: Any) -> str:
     """Name of the compared quantity, in a sentence."""
     title = in_sentence(result.metric.title)
@@ -759,7 +481,7 @@ def _verdict(result: MetricComparisonTestResult) -> str:
         kind = "equivalence" if result.alternative == "two-sided" else "non-inferiority"
         tested = f"{kind} within {result.margin:g}:"
     method = result.method.replace("_", " ")
-    return f"{tested} {state_pvalue(result.log10_pvalue, result._is_bound)} ({method})"
+    return f"{tested} {state_pvalue(result.log10_pvalue, result.pvalue_is_bound)} ({method})"
 
 
 def _difference_label(

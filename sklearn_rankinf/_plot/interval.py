@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sklearn_rankinf._estimation.intervals import metric_interval
 from sklearn_rankinf._estimation.results import MetricIntervalResult
 from sklearn_rankinf._metrics.metrics import in_sentence
 from sklearn_rankinf._null.metrics import metric_null_distribution
 from sklearn_rankinf._plot._matplotlib import hide_spines, merged_style, with_minus
-from sklearn_rankinf._plot.base import REFERENCE_LINE, RESPONSE_METHODS, Display
-from sklearn_rankinf._ranking import PosLabel
-from sklearn_rankinf._statistics.additive import Metric
+from sklearn_rankinf._plot.base import REFERENCE_LINE, RankersDisplay
 from sklearn_rankinf._statistics.increments import Floats
 
 # Number of decimals if no interval determines it.
 _DECIMALS = 3
 
 
-class IntervalDisplay(Display):
+class IntervalDisplay(RankersDisplay):
     """Values of a metric with confidence intervals, one row for each ranker or class (forest plot).
 
-    Use :meth:`from_estimator` or :meth:`from_predictions` to create a display, or pass results.
+    Use :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_cv_results` with the options
+    of :func:`metric_interval`, or pass results.
 
     Parameters
     ----------
@@ -112,7 +110,7 @@ class IntervalDisplay(Display):
         plot_chance_level: bool = False,
         chance_level_kw: Mapping[str, Any] | None = None,
         despine: bool = False,
-    ) -> IntervalDisplay:
+    ) -> Self:
         """Draw the rows.
 
         Parameters
@@ -176,144 +174,6 @@ class IntervalDisplay(Display):
             hide_spines(ax)
         return self
 
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        y_scores: Any,
-        *,
-        metric: str | Metric = "average_precision",
-        k: float | None = None,
-        pos_label: PosLabel = 1,
-        confidence_level: float = 0.95,
-        method: str = "auto",
-        clusters: Iterable[Hashable] | None = None,
-        groups: Iterable[Hashable] | None = None,
-        name: str | Sequence[str] | None = None,
-        ax: Any = None,
-        **plot_options: Any,
-    ) -> IntervalDisplay:
-        """Compute the intervals of rankings given by labels and scores, and draw them.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
-            Binary labels; for an array of scores also labels of several classes.
-        y_scores : array-like of shape (n_samples,) or (n_samples, n_classes), dict or DataFrame
-            Scores of one ranker, larger for samples more likely to be positive. For several classes
-            one column per class. The scores of several rankers are passed as a dict or a data
-            frame, by name.
-        metric : str or metric, default="average_precision"
-            A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
-        k : int or float, optional
-            Cut-off of a metric that is given by its name or by an object without a cut-off: a
-            number of samples, or a fraction of them between 0 and 1, rounded up.
-        pos_label : int, float, bool or str, default=1
-            The label of the positives.
-        confidence_level : float, default=0.95
-            Nominal coverage of each interval.
-        method : str, default="auto"
-            Method of the intervals; see :func:`metric_interval`.
-        clusters : array-like of shape (n_samples,), optional
-            Cluster of each sample. Only samples of different clusters are independent.
-        groups : array-like of shape (n_samples,), optional
-            Query of each sample, for intervals of means over queries.
-        name : str or sequence of str, optional
-            Labels of the rows; by default the names of the rankers.
-        ax : matplotlib axes, optional
-            Axes to draw on; by default new axes.
-        **plot_options
-            Other options of :meth:`plot`.
-
-        Returns
-        -------
-        display : IntervalDisplay
-            The display, after plotting.
-
-        Examples
-        --------
-        >>> from sklearn_rankinf import IntervalDisplay
-        >>> y_true = [1, 0, 1, 0, 0, 0]
-        >>> y_scores = {"first": [6, 5, 4, 3, 2, 1], "second": [3, 6, 5, 4, 1, 2]}
-        >>> IntervalDisplay.from_predictions(y_true, y_scores)  # doctest: +SKIP
-        <...>
-        """
-        options = _options(metric, k, pos_label, confidence_level, method, clusters, groups)
-        plot_options["ax"] = ax
-        return cls._of_predictions(y_true, y_scores, options, name, plot_options)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimators: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        metric: str | Metric = "average_precision",
-        k: float | None = None,
-        pos_label: PosLabel = 1,
-        confidence_level: float = 0.95,
-        method: str = "auto",
-        clusters: Iterable[Hashable] | None = None,
-        groups: Iterable[Hashable] | None = None,
-        response_method: str | Sequence[str] = RESPONSE_METHODS,
-        name: str | Sequence[str] | None = None,
-        ax: Any = None,
-        **plot_options: Any,
-    ) -> IntervalDisplay:
-        """Compute the intervals of fitted estimators on samples, and draw them.
-
-        Parameters
-        ----------
-        estimators : object or dict of objects
-            A fitted classifier, or a pipeline that ends in one; or a dict of several, by name.
-        X : array-like of shape (n_samples, n_features)
-            Samples that were not used to train the estimators.
-        y : array-like of shape (n_samples,)
-            Binary labels.
-        metric : str or metric, default="average_precision"
-            A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
-        k : int or float, optional
-            Cut-off of a metric that is given by its name or by an object without a cut-off: a
-            number of samples, or a fraction of them between 0 and 1, rounded up.
-        pos_label : int, float, bool or str, default=1
-            The label of the positives.
-        confidence_level : float, default=0.95
-            Nominal coverage of each interval.
-        method : str, default="auto"
-            Method of the intervals; see :func:`metric_interval`.
-        clusters : array-like of shape (n_samples,), optional
-            Cluster of each sample. Only samples of different clusters are independent.
-        groups : array-like of shape (n_samples,), optional
-            Query of each sample, for intervals of means over queries.
-        response_method : str or sequence of str, default=("decision_function", "predict_proba")
-            Methods of the estimators that return the scores; the first available one is used.
-        name : str or sequence of str, optional
-            Labels of the rows; by default the keys of the dict, or the class of the estimator.
-        ax : matplotlib axes, optional
-            Axes to draw on; by default new axes.
-        **plot_options
-            Other options of :meth:`plot`.
-
-        Returns
-        -------
-        display : IntervalDisplay
-            The display, after plotting.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import make_classification
-        >>> from sklearn.linear_model import LogisticRegression
-        >>> from sklearn_rankinf import IntervalDisplay
-        >>> X, y = make_classification(400, weights=[0.9], random_state=0)
-        >>> model = LogisticRegression().fit(X[:200], y[:200])
-        >>> IntervalDisplay.from_estimator(model, X[200:], y[200:])  # doctest: +SKIP
-        <...>
-        """
-        options = _options(metric, k, pos_label, confidence_level, method, clusters, groups)
-        plot_options["ax"] = ax
-        return cls._of_estimators(estimators, X, y, response_method, options, name, plot_options)
-
     def _is_result(self, result: Any) -> bool:
         return isinstance(result, MetricIntervalResult)
 
@@ -333,24 +193,6 @@ class _Row:
     low: float
     high: float
     n_positives: int
-
-
-def _options(
-    metric: Any,
-    k: Any,
-    pos_label: PosLabel,
-    confidence_level: float,
-    method: str,
-    clusters: Any,
-    groups: Any,
-) -> dict[str, Any]:
-    """Options of the intervals; columns are lists, because each ranker reads them."""
-    columns = {"clusters": clusters, "groups": groups}
-    return {
-        **{"metric": metric, "k": k, "pos_label": pos_label, "method": method},
-        "confidence_level": confidence_level,
-        **{key: None if column is None else list(column) for key, column in columns.items()},
-    }
 
 
 def _rows_of(result: MetricIntervalResult, name: str) -> list[_Row]:

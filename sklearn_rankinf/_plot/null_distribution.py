@@ -6,21 +6,19 @@ import math
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import stats
 
 from sklearn_rankinf._null.distribution import NullDistribution
 from sklearn_rankinf._plot._distribution_shape import DistributionShape, distribution_shape
 from sklearn_rankinf._plot._matplotlib import hide_spines, merged_style
-from sklearn_rankinf._plot.base import REFERENCE_LINE, RESPONSE_METHODS, Display
-from sklearn_rankinf._ranking import PosLabel, Ranking, check_integer, check_option
+from sklearn_rankinf._plot.base import REFERENCE_LINE, RankersDisplay
+from sklearn_rankinf._ranking import check_integer, check_option
 from sklearn_rankinf._results import state_pvalue
 from sklearn_rankinf._significance.metric_test import metric_test
 from sklearn_rankinf._significance.queries import MeanAveragePrecisionTestResult
-from sklearn_rankinf._statistics.additive import Metric
 
 _DISTRIBUTION_NAMES: Mapping[str, str] = {
     "analytic": "exact null distribution",
@@ -33,12 +31,12 @@ _DISTRIBUTION_NAMES: Mapping[str, str] = {
 _SCALES = ("linear", "log")
 
 
-class NullDistributionDisplay(Display):
+class NullDistributionDisplay(RankersDisplay):
     """Null distribution of a ranking statistic, with the observed value and its p-value.
 
-    Use :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_cv_results` to create a
-    display, or pass the result of a test. A result contains its null distribution, so that the test
-    is not repeated.
+    Use :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_cv_results` with the options
+    of :func:`metric_test`, or pass the result of a test. A result contains its null distribution,
+    so that the test is not repeated.
 
     Parameters
     ----------
@@ -134,7 +132,7 @@ class NullDistributionDisplay(Display):
         random_state: Any = 0,
         histogram_kwargs: Mapping[str, Any] | None = None,
         despine: bool = False,
-    ) -> NullDistributionDisplay:
+    ) -> Self:
         """Draw the null distribution and the observed value.
 
         Parameters
@@ -204,210 +202,6 @@ class NullDistributionDisplay(Display):
         if despine:
             hide_spines(self.ax_)
         return self
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike | Ranking,
-        y_score: ArrayLike | None = None,
-        *,
-        metric: str | Metric = "average_precision",
-        k: float | None = None,
-        pos_label: PosLabel = 1,
-        alternative: str = "greater",
-        method: str = "auto",
-        name: str | Sequence[str] | None = None,
-        ax: Any = None,
-        **plot_options: Any,
-    ) -> NullDistributionDisplay:
-        """Test a ranking given by labels and scores, and draw the result.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,) or Ranking
-            Binary labels, or a ranking, in which case `y_score` is omitted.
-        y_score : array-like of shape (n_samples,), dict or DataFrame, optional
-            Scores of one ranker, larger for samples more likely to be positive, or of several
-            rankers, by name. Required unless `y_true` is a ranking.
-        metric : str or metric, default="average_precision"
-            A metric, such as ``RocAuc()``, or its name; see :func:`metric_test`.
-        k : int or float, optional
-            Cut-off of a metric that is given by its name or by an object without a cut-off: a
-            number of samples, or a fraction of them between 0 and 1, rounded up. Required for
-            recall, precision, enrichment and F-score at k by name.
-        pos_label : int, float, bool or str, default=1
-            The label of the positives.
-        alternative : {"greater", "less", "two-sided"}, default="greater"
-            The alternative hypothesis.
-        method : str, default="auto"
-            How the p-value is computed; see :func:`metric_test`.
-        name : str or sequence of str, optional
-            Names in the legend; by default the names of several rankers.
-        ax : matplotlib axes, optional
-            Axes to draw on; by default new axes.
-        **plot_options
-            Other options of :meth:`plot`.
-
-        Returns
-        -------
-        display : NullDistributionDisplay
-            The display, after plotting.
-
-        Examples
-        --------
-        >>> from sklearn_rankinf import NullDistributionDisplay
-        >>> y_true, y_score = [1, 0, 1, 0, 0, 0], [6, 5, 4, 3, 2, 1]
-        >>> NullDistributionDisplay.from_predictions(y_true, y_score)  # doctest: +SKIP
-        <...>
-        """
-        options = {"metric": metric, "k": k, "pos_label": pos_label}
-        options |= {"alternative": alternative, "method": method}
-        plot_options["ax"] = ax
-        return cls._of_predictions(y_true, y_score, options, name, plot_options)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        metric: str | Metric = "average_precision",
-        k: float | None = None,
-        pos_label: PosLabel = 1,
-        alternative: str = "greater",
-        method: str = "auto",
-        response_method: str | Sequence[str] = RESPONSE_METHODS,
-        name: str | Sequence[str] | None = None,
-        ax: Any = None,
-        **plot_options: Any,
-    ) -> NullDistributionDisplay:
-        """Test the ranking of samples by a fitted estimator, and draw the result.
-
-        Parameters
-        ----------
-        estimator : object or dict of objects
-            A fitted classifier, or a pipeline that ends in one; or a dict of several, by name.
-        X : array-like of shape (n_samples, n_features)
-            Samples that were not used to train the estimators.
-        y : array-like of shape (n_samples,)
-            Binary labels.
-        metric : str or metric, default="average_precision"
-            A metric, such as ``RocAuc()``, or its name; see :func:`metric_test`.
-        k : int or float, optional
-            Cut-off of a metric that is given by its name or by an object without a cut-off: a
-            number of samples, or a fraction of them between 0 and 1, rounded up.
-        pos_label : int, float, bool or str, default=1
-            The label of the positives.
-        alternative : {"greater", "less", "two-sided"}, default="greater"
-            The alternative hypothesis.
-        method : str, default="auto"
-            How the p-value is computed; see :func:`metric_test`.
-        response_method : str or sequence of str, default=("decision_function", "predict_proba")
-            Methods of the estimators that return the scores; the first available one is used.
-        name : str or sequence of str, optional
-            Names in the legend; by default the class of the estimator, or the keys of a dict.
-        ax : matplotlib axes, optional
-            Axes to draw on; by default new axes.
-        **plot_options
-            Other options of :meth:`plot`.
-
-        Returns
-        -------
-        display : NullDistributionDisplay
-            The display, after plotting.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import make_classification
-        >>> from sklearn.linear_model import LogisticRegression
-        >>> from sklearn_rankinf import NullDistributionDisplay
-        >>> X, y = make_classification(400, weights=[0.9], random_state=0)
-        >>> model = LogisticRegression().fit(X[:200], y[:200])
-        >>> NullDistributionDisplay.from_estimator(model, X[200:], y[200:])  # doctest: +SKIP
-        <...>
-        """
-        options = {"metric": metric, "k": k, "pos_label": pos_label}
-        options |= {"alternative": alternative, "method": method}
-        plot_options["ax"] = ax
-        return cls._of_estimators(estimator, X, y, response_method, options, name, plot_options)
-
-    @classmethod
-    def from_cv_results(
-        cls,
-        cv_results: Mapping[str, Any],
-        X: Any,
-        y: ArrayLike,
-        *,
-        metric: str | Metric = "average_precision",
-        k: float | None = None,
-        pos_label: PosLabel = 1,
-        alternative: str = "greater",
-        method: str = "auto",
-        response_method: str | Sequence[str] = RESPONSE_METHODS,
-        name: str | Sequence[str] | None = None,
-        ax: Any = None,
-        **plot_options: Any,
-    ) -> NullDistributionDisplay:
-        """Test the ranking of each test fold by the estimator of the fold, and draw all results.
-
-        Parameters
-        ----------
-        cv_results : dict
-            Result of :func:`sklearn.model_selection.cross_validate` with
-            ``return_estimator=True`` and ``return_indices=True``.
-        X : array-like of shape (n_samples, n_features)
-            The samples that were cross-validated.
-        y : array-like of shape (n_samples,)
-            Binary labels of the samples.
-        metric : str or metric, default="average_precision"
-            A metric, such as ``RocAuc()``, or its name; see :func:`metric_test`.
-        k : int or float, optional
-            Cut-off of a metric that is given by its name or by an object without a cut-off: a
-            number of samples at the top of a fold, or a fraction of its samples between 0 and 1,
-            rounded up.
-        pos_label : int, float, bool or str, default=1
-            The label of the positives.
-        alternative : {"greater", "less", "two-sided"}, default="greater"
-            The alternative hypothesis.
-        method : str, default="auto"
-            How the p-values are computed; see :func:`metric_test`.
-        response_method : str or sequence of str, default=("decision_function", "predict_proba")
-            Methods of the estimators that return the scores; the first available one is used.
-        name : sequence of str, optional
-            Names in the legend, one for each fold; by default "fold 0" and so on.
-        ax : matplotlib axes, optional
-            Axes to draw on; by default new axes.
-        **plot_options
-            Other options of :meth:`plot`.
-
-        Returns
-        -------
-        display : NullDistributionDisplay
-            The display, after plotting.
-
-        Notes
-        -----
-        The training sets of the folds overlap, so the p-values of the folds are dependent and must
-        not be multiplied or averaged.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import make_classification
-        >>> from sklearn.linear_model import LogisticRegression
-        >>> from sklearn.model_selection import cross_validate
-        >>> from sklearn_rankinf import NullDistributionDisplay
-        >>> X, y = make_classification(400, weights=[0.9], random_state=0)
-        >>> cv_results = cross_validate(
-        ...     LogisticRegression(), X, y, return_estimator=True, return_indices=True
-        ... )
-        >>> NullDistributionDisplay.from_cv_results(cv_results, X, y)  # doctest: +SKIP
-        <...>
-        """
-        options = {"metric": metric, "k": k, "pos_label": pos_label}
-        options |= {"alternative": alternative, "method": method}
-        plot_options["ax"] = ax
-        return cls._of_folds(cv_results, X, y, response_method, options, name, plot_options)
 
     def _is_result(self, result: Any) -> bool:
         return hasattr(result, "null_distribution")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -119,7 +119,7 @@ class PowerDisplay(Display):
         target_kwargs: Mapping[str, Any] | None = None,
         level_kwargs: Mapping[str, Any] | None = None,
         despine: bool = False,
-    ) -> PowerDisplay:
+    ) -> Self:
         """Draw the power.
 
         Parameters
@@ -194,15 +194,10 @@ class PowerDisplay(Display):
         k: float | None = None,
         odds: ArrayLike | None = None,
         auc: ArrayLike | None = None,
-        alpha: float = 0.05,
-        model: str = "wallenius",
-        method: str = "auto",
-        n_simulations: int = 10_000,
-        random_state: Any = 0,
         name: str | Sequence[str] | None = None,
         ax: Any = None,
-        **plot_options: Any,
-    ) -> PowerDisplay:
+        **options: Any,
+    ) -> Self:
         """Compute the power of one or several metrics at several sizes or effects, and draw it.
 
         Parameters
@@ -220,22 +215,12 @@ class PowerDisplay(Display):
             of them between 0 and 1, rounded up.
         odds, auc : float or array-like of shape (n_points,), optional
             The effect, as one of the two; see :func:`metric_power`.
-        alpha : float, default=0.05
-            Significance level, between 0 and 1.
-        model : {"wallenius", "fisher", "binormal"}, default="wallenius"
-            Model of the rankings; see :func:`metric_power`.
-        method : {"auto", "exact", "simulation", "obuchowski"}, default="auto"
-            How power is computed; see :func:`metric_power`.
-        n_simulations : int, default=10000
-            Number of simulated rankings for each point.
-        random_state : int, RandomState, Generator or None, default=0
-            Source of random numbers for the simulation.
         name : str or sequence of str, optional
             Names in the legend; by default the names of the metrics.
         ax : matplotlib axes, optional
             Axes to draw on; by default new axes.
-        **plot_options
-            Other options of :meth:`plot`.
+        **options
+            Other options of :func:`metric_power`, and of :meth:`plot`.
 
         Returns
         -------
@@ -252,26 +237,18 @@ class PowerDisplay(Display):
         """
         import_pyplot(f"{cls.__name__}.from_design")
         points = _points(n_samples, n_positives, odds, auc)
+        own, drawn = cls._divided(metric_power, options)
         several = isinstance(metric, Sequence) and not isinstance(metric, str)
         metrics: Any = metric if several else [metric]
         results: dict[str, list[MetricPowerResult]] = {}
         for one in metrics:
             chosen = as_metric(one, k if isinstance(one, str) else None)
             results[chosen.title] = [
-                metric_power(
-                    **point,
-                    metric=chosen,
-                    alpha=alpha,
-                    model=model,
-                    method=method,
-                    n_simulations=n_simulations,
-                    random_state=random_state,
-                )
-                for point in points
+                metric_power(**point, metric=chosen, **own) for point in points
             ]
         if auc is not None and np.ndim(auc):
-            plot_options.setdefault("x_axis", "auc")
-        return cls(results, name=name).plot(ax, **plot_options)
+            drawn.setdefault("x_axis", "auc")
+        return cls(results, name=name).plot(ax, **drawn)
 
     def _is_result(self, result: Any) -> bool:
         return isinstance(result, MetricPowerResult)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sklearn_rankinf._plot._matplotlib import (
     blended,
@@ -16,8 +15,8 @@ from sklearn_rankinf._plot._matplotlib import (
     merged_style,
     side_by_side,
 )
-from sklearn_rankinf._plot.base import MAX_LENGTH, REFERENCE_LINE, RESPONSE_METHODS, Display
-from sklearn_rankinf._ranking import PosLabel, Ranking, check_levels, check_option
+from sklearn_rankinf._plot.base import MAX_LENGTH, REFERENCE_LINE, RankersDisplay
+from sklearn_rankinf._ranking import check_levels, check_option
 from sklearn_rankinf._results import shortened
 from sklearn_rankinf._significance.top_k_curve import (
     TopKSignificanceCurve,
@@ -25,7 +24,6 @@ from sklearn_rankinf._significance.top_k_curve import (
 )
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
-_ALPHA = (0.1, 0.05, 0.01)
 # The level that is drawn if only one can be drawn.
 _USUAL_ALPHA = 0.05
 # Above this number of samples the axis is logarithmic.
@@ -71,13 +69,13 @@ _VIEWS: Mapping[str, _View] = {
 }
 
 
-class TopKSignificanceDisplay(Display):
+class TopKSignificanceDisplay(RankersDisplay):
     """Positives found at every k, with the mean and the bounds under random selection.
 
-    Use :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_cv_results` to create a
-    display, or pass results of :func:`top_k_significance_curve`. The same curve is drawn as hits,
-    recall, precision or enrichment against k, or against the fraction of the list: the
-    cumulative gain chart and the lift chart.
+    Use :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_cv_results` with the options
+    of :func:`top_k_significance_curve`, or pass its results. Columns of scores are rankers. The
+    same curve is drawn as hits, recall, precision or enrichment against k, or against the fraction
+    of the list: the cumulative gain chart and the lift chart.
 
     Parameters
     ----------
@@ -175,7 +173,7 @@ class TopKSignificanceDisplay(Display):
         ax: Any = None,
         *,
         name: str | Sequence[str] | None = None,
-        y_axis: str = "hits",
+        y_axis: str | None = None,
         log_scale: bool | None = None,
         alpha: float | Sequence[float] | None = None,
         curve_kwargs: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
@@ -186,7 +184,7 @@ class TopKSignificanceDisplay(Display):
         plot_simultaneous: bool = True,
         simultaneous_kwargs: Mapping[str, Any] | None = None,
         despine: bool = False,
-    ) -> TopKSignificanceDisplay:
+    ) -> Self:
         """Draw the curves and the bounds.
 
         Parameters
@@ -196,10 +194,11 @@ class TopKSignificanceDisplay(Display):
             their figure makes room for it, such as ``layout="constrained"``.
         name : str or sequence of str, optional
             Names of the rankers, instead of that of the display.
-        y_axis : {"hits", "recall", "precision", "enrichment", "lift", "gain"}, default="hits"
+        y_axis : {"hits", "recall", "precision", "enrichment", "lift", "gain"}, optional
             Hits; or hits relative to all positives, to k, or to the mean of random selection;
             against k. ``"lift"`` is enrichment and ``"gain"`` is recall in percent, against the
-            fraction of the list.
+            fraction of the list. By default hits, or ``"gain"`` if rankers differ in their numbers
+            of samples or positives, as folds do.
         log_scale : bool, optional
             Whether the axis of k is logarithmic; by default it is for more than 2000 samples,
             except for ``"gain"``.
@@ -238,7 +237,8 @@ class TopKSignificanceDisplay(Display):
             numbers of samples or positives and `y_axis` is not relative to both, or if there is not
             one name or one dict of keywords for each ranker.
         """
-        y_axis = check_option(y_axis, "y_axis", _VIEWS)
+        if y_axis is not None:
+            y_axis = check_option(y_axis, "y_axis", _VIEWS)
         curves = self._read(name)
         picture = _Picture.of(list(curves.values()), y_axis, log_scale, alpha)
         styles = _each(curve_kwargs, len(curves))
@@ -261,201 +261,6 @@ class TopKSignificanceDisplay(Display):
         if despine:
             hide_spines(ax)
         return self
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: ArrayLike | Ranking,
-        y_score: Any = None,
-        *,
-        alpha: ArrayLike = _ALPHA,
-        max_k: float | None = None,
-        pos_label: PosLabel = 1,
-        name: str | Sequence[str] | None = None,
-        y_axis: str = "hits",
-        ax: Any = None,
-        **plot_options: Any,
-    ) -> TopKSignificanceDisplay:
-        """Compare rankings given by labels and scores with random selection, and draw them.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,) or Ranking
-            Binary labels, or a ranking, in which case `y_score` is omitted.
-        y_score : array-like of shape (n_samples,) or (n_samples, n_rankers), dict or DataFrame, \
-optional
-            Scores of one ranker, larger for samples more likely to be positive, or of several
-            rankers, as columns or by name. Required unless `y_true` is a ranking.
-        alpha : float or array-like of shape (n_alpha,), default=(0.1, 0.05, 0.01)
-            Significance levels, between 0 and 1.
-        max_k : int or float, optional
-            Largest cut-off of interest: a number of samples, or a fraction of them between 0 and 1,
-            rounded up. By default all samples.
-        pos_label : int, float, bool or str, default=1
-            The label of the positives.
-        name : str or sequence of str, optional
-            Names in the legend; by default the names of several rankers.
-        y_axis : {"hits", "recall", "precision", "enrichment", "lift", "gain"}, default="hits"
-            Quantity on the y-axis; see :meth:`plot`.
-        ax : matplotlib axes, optional
-            Axes to draw on; by default new axes.
-        **plot_options
-            Other options of :meth:`plot`.
-
-        Returns
-        -------
-        display : TopKSignificanceDisplay
-            The display, after plotting.
-
-        Examples
-        --------
-        >>> from sklearn_rankinf import TopKSignificanceDisplay
-        >>> y_true = [1, 1, 0, 1, 0, 0, 0, 0]
-        >>> y_score = {"first": [8, 7, 6, 5, 4, 3, 2, 1], "second": [4, 7, 6, 8, 3, 5, 2, 1]}
-        >>> TopKSignificanceDisplay.from_predictions(y_true, y_score)  # doctest: +SKIP
-        <...>
-        """
-        options = {"alpha": alpha, "max_k": max_k, "pos_label": pos_label}
-        plot_options |= {"y_axis": check_option(y_axis, "y_axis", _VIEWS), "ax": ax}
-        return cls._of_predictions(y_true, y_score, options, name, plot_options)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        alpha: ArrayLike = _ALPHA,
-        max_k: float | None = None,
-        pos_label: PosLabel = 1,
-        response_method: str | Sequence[str] = RESPONSE_METHODS,
-        name: str | Sequence[str] | None = None,
-        y_axis: str = "hits",
-        ax: Any = None,
-        **plot_options: Any,
-    ) -> TopKSignificanceDisplay:
-        """Compare the ranking of held-out samples by fitted estimators with random selection.
-
-        Parameters
-        ----------
-        estimator : object or dict of objects
-            A fitted classifier, or a pipeline that ends in one; or a dict of several, by name.
-        X : array-like of shape (n_samples, n_features)
-            Samples that were not used to train the estimators.
-        y : array-like of shape (n_samples,)
-            Binary labels.
-        alpha : float or array-like of shape (n_alpha,), default=(0.1, 0.05, 0.01)
-            Significance levels, between 0 and 1.
-        max_k : int or float, optional
-            Largest cut-off of interest: a number of samples, or a fraction of them between 0 and 1,
-            rounded up. By default all samples.
-        pos_label : int, float, bool or str, default=1
-            The label of the positives.
-        response_method : str or sequence of str, default=("decision_function", "predict_proba")
-            Methods of the estimators that return the scores; the first available one is used.
-        name : str or sequence of str, optional
-            Names in the legend; by default the class of the estimator, or the keys of a dict.
-        y_axis : {"hits", "recall", "precision", "enrichment", "lift", "gain"}, default="hits"
-            Quantity on the y-axis; see :meth:`plot`.
-        ax : matplotlib axes, optional
-            Axes to draw on; by default new axes.
-        **plot_options
-            Other options of :meth:`plot`.
-
-        Returns
-        -------
-        display : TopKSignificanceDisplay
-            The display, after plotting.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import make_classification
-        >>> from sklearn.linear_model import LogisticRegression
-        >>> from sklearn_rankinf import TopKSignificanceDisplay
-        >>> X, y = make_classification(400, weights=[0.9], random_state=0)
-        >>> model = LogisticRegression().fit(X[:200], y[:200])
-        >>> TopKSignificanceDisplay.from_estimator(model, X[200:], y[200:])  # doctest: +SKIP
-        <...>
-        """
-        options = {"alpha": alpha, "max_k": max_k, "pos_label": pos_label}
-        plot_options |= {"y_axis": check_option(y_axis, "y_axis", _VIEWS), "ax": ax}
-        return cls._of_estimators(estimator, X, y, response_method, options, name, plot_options)
-
-    @classmethod
-    def from_cv_results(
-        cls,
-        cv_results: Mapping[str, Any],
-        X: Any,
-        y: ArrayLike,
-        *,
-        alpha: ArrayLike = _USUAL_ALPHA,
-        max_k: float | None = None,
-        pos_label: PosLabel = 1,
-        response_method: str | Sequence[str] = RESPONSE_METHODS,
-        name: str | Sequence[str] | None = None,
-        y_axis: str = "gain",
-        ax: Any = None,
-        **plot_options: Any,
-    ) -> TopKSignificanceDisplay:
-        """Compare the ranking of each test fold by the fold's estimator with random selection.
-
-        Parameters
-        ----------
-        cv_results : dict
-            Result of :func:`sklearn.model_selection.cross_validate` with
-            ``return_estimator=True`` and ``return_indices=True``.
-        X : array-like of shape (n_samples, n_features)
-            The samples that were cross-validated.
-        y : array-like of shape (n_samples,)
-            Binary labels of the samples.
-        alpha : float or array-like of shape (n_alpha,), default=0.05
-            Significance levels, between 0 and 1.
-        max_k : int or float, optional
-            Largest cut-off of interest: a number of samples of a fold, or a fraction of them
-            between 0 and 1, rounded up. By default all samples.
-        pos_label : int, float, bool or str, default=1
-            The label of the positives.
-        response_method : str or sequence of str, default=("decision_function", "predict_proba")
-            Methods of the estimators that return the scores; the first available one is used.
-        name : str or sequence of str, optional
-            Names in the legend, one for each fold; by default "fold 0" and so on.
-        y_axis : {"hits", "recall", "precision", "enrichment", "lift", "gain"}, default="gain"
-            Quantity on the y-axis; see :meth:`plot`. Use ``"gain"`` or ``"lift"`` if the folds
-            have different sizes.
-        ax : matplotlib axes, optional
-            Axes to draw on; by default new axes.
-        **plot_options
-            Other options of :meth:`plot`.
-
-        Returns
-        -------
-        display : TopKSignificanceDisplay
-            The display, after plotting.
-
-        Notes
-        -----
-        Each fold has a separate curve and separate bounds. Scores of different estimators are not
-        on a common scale, so the folds are not merged into one list, and a bound is valid for all k
-        of one fold, not for all folds. The training sets overlap, so the curves are dependent, and
-        five folds above their bounds are not five independent findings.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import make_classification
-        >>> from sklearn.linear_model import LogisticRegression
-        >>> from sklearn.model_selection import cross_validate
-        >>> from sklearn_rankinf import TopKSignificanceDisplay
-        >>> X, y = make_classification(400, weights=[0.9], random_state=0)
-        >>> cv_results = cross_validate(
-        ...     LogisticRegression(), X, y, return_estimator=True, return_indices=True
-        ... )
-        >>> TopKSignificanceDisplay.from_cv_results(cv_results, X, y)  # doctest: +SKIP
-        <...>
-        """
-        options = {"alpha": alpha, "max_k": max_k, "pos_label": pos_label}
-        plot_options |= {"y_axis": check_option(y_axis, "y_axis", _VIEWS), "ax": ax}
-        return cls._of_folds(cv_results, X, y, response_method, options, name, plot_options)
 
     def _is_result(self, result: Any) -> bool:
         return isinstance(result, TopKSignificanceCurve)
@@ -593,12 +398,17 @@ class _Picture:
 
     @classmethod
     def of(
-        cls, curves: list[TopKSignificanceCurve], y_axis: str, log_scale: bool | None, alpha: Any
+        cls,
+        curves: list[TopKSignificanceCurve],
+        y_axis: str | None,
+        log_scale: bool | None,
+        alpha: Any,
     ) -> _Picture:
         """Determine what the curves have in common."""
         first = curves[0]
         sizes = [(curve.n_samples, curve.n_positives) for curve in curves]
         other = next((size for size in sizes if size != sizes[0]), None)
+        y_axis = y_axis or ("hits" if other is None else "gain")
         if other is not None and not _VIEWS[y_axis].in_percent:
             raise ValueError(
                 f"y_axis={y_axis!r} is drawn against numbers of samples, but the results are of "

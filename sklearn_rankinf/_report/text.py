@@ -489,7 +489,7 @@ def _table_over_k(report: RankSignificanceReport, name: Name) -> ReportTable:
 def _comparison_table(report: RankSignificanceReport, name: Name) -> ReportTable:
     best = name(report.rankers[report.best_index].name)
     is_bound = isinstance(report.comparison, MetricComparisonTestResult) and (
-        report.comparison._is_bound
+        report.comparison.pvalue_is_bound
     )
     headings = (
         ("", "ranking"),

@@ -72,7 +72,7 @@ def structure(name):
         first = np.zeros(60)
     elif name == "hits at top and bottom":
         first, second = y_true + 0.0, 1.0 - y_true
-    return y_true.astype(int), first, second
+    return y_true.astype(int), {"A": first, "B": second}
 
 
 STRUCTURES = (
@@ -200,7 +200,7 @@ def test_chance_level_of_each_class():
 
 def test_rows_over_queries(labels, scores):
     groups = [f"q{number}" for number in np.arange(200) // 20]
-    display = IntervalDisplay.from_predictions(labels, scores, groups=iter(groups))
+    display = IntervalDisplay.from_predictions(labels, scores, groups=groups)
     means = [
         np.mean(
             [average_precision_score(labels[i : i + 20], s[i : i + 20]) for i in range(0, 200, 20)]
@@ -246,9 +246,9 @@ def test_wrong_intervals_are_refused(labels, scores):
 
 @pytest.mark.parametrize("name", STRUCTURES)
 def test_precision_recall_is_that_of_scikit_learn(name):
-    y_true, *both = structure(name)
-    display = ComparisonDisplay.from_predictions(y_true, *both, **FEW)
-    for line, y_score in zip(display.line_, both, strict=True):
+    y_true, both = structure(name)
+    display = ComparisonDisplay.from_predictions(y_true, both, **FEW)
+    for line, y_score in zip(display.line_, both.values(), strict=True):
         precision, recall, _ = precision_recall_curve(y_true, y_score)
         assert line.get_drawstyle() == "steps-post"
         x, y = line.get_data()
@@ -260,18 +260,18 @@ def test_precision_recall_is_that_of_scikit_learn(name):
                 assert (own.min(), own.max()) == (expected.min(), expected.max())
         area = -np.sum(np.diff(x) * y[:-1])
         assert area == pytest.approx(average_precision_score(y_true, y_score))
-    values = [average_precision_score(y_true, y_score) for y_score in both]
+    values = [average_precision_score(y_true, y_score) for y_score in both.values()]
     expected = [f"{letter}: AP = {value:.3g}" for letter, value in zip("AB", values, strict=True)]
     assert legend_of(display.ax_[0]) == expected
 
 
 @pytest.mark.parametrize("name", STRUCTURES)
 def test_roc_is_that_of_scikit_learn(name):
-    y_true, *both = structure(name)
+    y_true, both = structure(name)
     display = ComparisonDisplay.from_predictions(
-        y_true, *both, metric="roc_auc", plot_chance_level=True, **FEW
+        y_true, both, metric="roc_auc", plot_chance_level=True, **FEW
     )
-    for line, y_score in zip(display.line_, both, strict=True):
+    for line, y_score in zip(display.line_, both.values(), strict=True):
         rates = roc_curve(y_true, y_score, drop_intermediate=False)[:2]
         x, y = line.get_data()
         assert {*zip(x, y, strict=True)} <= {*zip(*rates, strict=True)}
@@ -284,13 +284,13 @@ def test_roc_is_that_of_scikit_learn(name):
     [*((name, "linear") for name in STRUCTURES), ("no ties", "log"), ("large blocks", "log")],
 )
 def test_curve_of_hits_is_recall_at_every_rank(name, xscale):
-    y_true, *both = structure(name)
+    y_true, both = structure(name)
     display = ComparisonDisplay.from_predictions(
-        y_true, *both, metric="enrichment_at_k", k=0.2, xscale=xscale, **FEW
+        y_true, both, metric="enrichment_at_k", k=0.2, xscale=xscale, **FEW
     )
     assert position(display.k_line_) == 12
     ranks = np.arange(1, 61)
-    for line, y_score in zip(display.line_, both, strict=True):
+    for line, y_score in zip(display.line_, both.values(), strict=True):
         found = np.interp(ranks, *line.get_data())
         expected = [recall_at_k_score(y_true, y_score, k=k) for k in ranks.tolist()]
         np.testing.assert_allclose(found, expected, atol=1e-12)
@@ -303,7 +303,9 @@ def test_blocks_with_as_many_hits_have_corners(metric, k):
     # One hit in each block, of sizes 2, 2, 3, 1 and 2.
     y_true = [1, 0, 1, 0, 1, 0, 0, 1, 1, 0]
     y_score = np.repeat([5, 4, 3, 2, 1], [2, 2, 3, 1, 2])
-    display = ComparisonDisplay.from_predictions(y_true, y_score, y_score, metric=metric, k=k)
+    display = ComparisonDisplay.from_predictions(
+        y_true, {"A": y_score, "B": y_score}, metric=metric, k=k
+    )
     x, y = display.line_[0].get_data()
     if metric == "roc_auc":
         np.testing.assert_allclose(x, np.array([0, 2, 4, 4, 5]) / 5)
@@ -313,9 +315,9 @@ def test_blocks_with_as_many_hits_have_corners(metric, k):
 
 
 def test_random_order_on_a_logarithmic_scale():
-    y_true, *both = structure("no ties")
+    y_true, both = structure("no ties")
     display = ComparisonDisplay.from_predictions(
-        y_true, *both, metric="recall_at_k", k=5, xscale="log", plot_chance_level=True, **FEW
+        y_true, both, metric="recall_at_k", k=5, xscale="log", plot_chance_level=True, **FEW
     )
     ranks, recall = display.chance_level_.get_data()
     np.testing.assert_allclose(recall, ranks / 60)
@@ -333,7 +335,7 @@ def test_other_metrics_have_the_curve_of_hits(metric):
 
 def test_difference_is_drawn_below(labels, scores, pair):
     display = ComparisonDisplay.from_predictions(
-        labels, scores["strong"], scores["weak"], name=["new", "old"], **FEW
+        labels, {"new": scores["strong"], "old": scores["weak"]}, **FEW
     )
     strong, weak = (average_precision_score(labels, scores[s]) for s in ("strong", "weak"))
     assert position(display.point_) == pytest.approx(strong - weak)
@@ -362,7 +364,10 @@ def test_difference_is_drawn_below(labels, scores, pair):
 )
 def test_margin_is_shaded(labels, scores, alternative, title):
     display = ComparisonDisplay.from_predictions(
-        labels, scores["strong"], scores["medium"], margin=0.4, alternative=alternative
+        labels,
+        np.column_stack([scores["strong"], scores["medium"]]),
+        margin=0.4,
+        alternative=alternative,
     )
     lower = display.ax_[1]
     corners = display.margin_.get_extents().transformed(lower.transData.inverted())
@@ -385,7 +390,7 @@ def test_no_interval_is_not_drawn():
 def test_equal_rankings_have_an_axis():
     groups = np.repeat([0, 1, 2], 3)
     display = ComparisonDisplay.from_predictions(
-        [1, 0, 0] * 3, [3, 2, 1] * 3, [3, 2, 1] * 3, groups=groups
+        [1, 0, 0] * 3, {"A": [3, 2, 1] * 3, "B": [3, 2, 1] * 3}, groups=groups
     )
     left, right = display.ax_[1].get_xlim()
     assert left < 0.0 < right
@@ -418,7 +423,7 @@ def queries(n_queries):
 def test_queries_are_bars_in_order(n_queries):
     y_true, first, second, groups = queries(n_queries)
     display = ComparisonDisplay.from_predictions(
-        y_true, first, second, groups=groups, metric="ndcg", **FEW
+        y_true, {"A": first, "B": second}, groups=groups, metric="ndcg", **FEW
     )
     by_query = {}
     for query in dict.fromkeys(groups.tolist()):
@@ -447,7 +452,7 @@ def test_queries_without_difference_are_in_no_count():
     y_true = np.tile([1, 0, 0], 3)
     first, second = [3, 2, 1, 3, 2, 1, 1, 2, 3], [3, 2, 1, 2, 3, 1, 3, 2, 1]
     display = ComparisonDisplay.from_predictions(
-        y_true, first, second, groups=np.repeat([0, 1, 2], 3), **FEW
+        y_true, {"A": first, "B": second}, groups=np.repeat([0, 1, 2], 3), **FEW
     )
     assert legend_of(display.ax_[0]) == ["A better: 1 of 3 queries", "B better: 1 of 3 queries"]
 
@@ -455,7 +460,9 @@ def test_queries_without_difference_are_in_no_count():
 def test_long_names_of_queries_keep_both_ends():
     y_true, first, second, groups = queries(5)
     groups = [f"a question of many words, number {query[-1]}" for query in groups]
-    display = ComparisonDisplay.from_predictions(y_true, first, second, groups=groups, **FEW)
+    display = ComparisonDisplay.from_predictions(
+        y_true, {"A": first, "B": second}, groups=groups, **FEW
+    )
     names = ticks_of(display.ax_[0].xaxis)
     assert {name[-1] for name in names} == set("01234")
     assert all(len(name) <= 18 and name.startswith("a question") for name in names)
@@ -485,7 +492,7 @@ def cells(display):
 
 
 def test_matrix_holds_all_differences(labels, scores, many):
-    display = ComparisonDisplay.from_rankers(labels, scores)
+    display = ComparisonDisplay.from_predictions(labels, scores)
     values = np.array([average_precision_score(labels, column) for column in scores.values()])
     expected = values[:, None] - values
     drawn = display.image_.get_array().filled(np.nan)
@@ -510,7 +517,7 @@ def test_small_pvalues_have_a_star(labels, scores, many):
         found[i, j] = stars
     assert {True} in found.values()
     assert {False} in found.values()
-    strict = ComparisonDisplay.from_rankers(labels, scores, confidence_level=1.0 - 1e-9)
+    strict = ComparisonDisplay.from_predictions(labels, scores, confidence_level=1.0 - 1e-9)
     assert not any(str(entry).endswith("*") for entry in cells(strict).flat)
 
 
@@ -524,7 +531,7 @@ def test_rankers_that_may_be_best_are_bold(many):
 
 @pytest.mark.parametrize("reference", ["weak", "best"])
 def test_reference_is_the_only_column(labels, scores, reference):
-    display = ComparisonDisplay.from_rankers(labels, scores, reference=reference)
+    display = ComparisonDisplay.from_predictions(labels, scores, reference=reference)
     values = {name: average_precision_score(labels, column) for name, column in scores.items()}
     column = max(values, key=values.get) if reference == "best" else reference
     rows = [name for name in scores if name != column]
@@ -535,22 +542,23 @@ def test_reference_is_the_only_column(labels, scores, reference):
         [*display.ax_.get_xticklabels(), *display.ax_.get_yticklabels()],
         strict=True,
     ):
-        assert (tick.get_weight() == "bold") == (name in display.result.best())
+        assert (tick.get_weight() == "bold") == (name in display.results.best())
     expected = [[values[name] - values[column]] for name in rows]
     np.testing.assert_allclose(display.image_.get_array().filled(np.nan), expected)
 
 
 def test_equal_rankers_have_zeros_without_sign(labels, scores):
     first = scores["weak"]
-    display = ComparisonDisplay.from_rankers(labels, {"a": first, "b": first}, name=["x", "y"])
+    result = metric_multiple_comparison_test(labels, {"a": first, "b": first})
+    display = ComparisonDisplay(result, name=["x", "y"]).plot()
     assert cells(display).tolist() == [[None, "0.00"], ["0.00", None]]
     assert ticks_of(display.ax_.xaxis) == ["x", "y"]
 
 
 def test_matrix_over_queries():
     y_true, first, second, groups = queries(10)
-    display = ComparisonDisplay.from_rankers(
-        y_true, {"a": first, "b": second}, groups=groups, correction="holm"
+    display = ComparisonDisplay.from_predictions(
+        y_true, {"a": first, "b": second, "c": -first}, groups=groups, correction="holm"
     )
     assert display.colorbar_.ax.get_ylabel() == "Difference in mean average precision"
     assert "p by Holm's method ≤ 0.05" in display.ax_.get_title()
@@ -591,7 +599,9 @@ def test_wrong_axes_are_refused(labels, scores, pair, many):
     with pytest.raises(
         TypeError, match=r"ax must be a pair of axes, .* by plt.subplots\(2, 1\); got Axes"
     ):
-        ComparisonDisplay.from_predictions(labels, scores["weak"], scores["weak"], ax=axes[0])
+        ComparisonDisplay.from_predictions(
+            labels, {"A": scores["weak"], "B": scores["weak"]}, ax=axes[0]
+        )
     for result in (pair, many):
         with pytest.raises(TypeError, match="ax must be a single matplotlib Axes; got"):
             ComparisonDisplay(result).plot(axes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import sys
@@ -62,30 +63,29 @@ SINGLE = {
 }
 MANY = metric_multiple_comparison_test(Y, SCORES)
 
+ESTIMATED = [*COMPUTE, ComparisonDisplay]
+
 several = pytest.mark.parametrize("kind", list(RESULTS), ids=lambda kind: kind.__name__)
 of_rankers = pytest.mark.parametrize("kind", list(COMPUTE), ids=lambda kind: kind.__name__)
 every = pytest.mark.parametrize("kind", list(SINGLE), ids=lambda kind: kind.__name__)
-of_folds = pytest.mark.parametrize("kind", [NullDistributionDisplay, TopKSignificanceDisplay])
+of_scores = pytest.mark.parametrize("kind", ESTIMATED, ids=lambda kind: kind.__name__)
 
 # A call of every method that draws.
 CALLS = {
     **{f"{kind.__name__}.plot": kind(result).plot for kind, result in SINGLE.items()},
     **{
-        f"{kind.__name__}.{method}": lambda kind=kind, method=method, given=given: getattr(
-            kind, method
-        )(*given)
-        for kind in COMPUTE
+        f"{kind.__name__}.{method}": functools.partial(getattr(kind, method), *given)
+        for kind in ESTIMATED
         for method, given in {
-            "from_predictions": (Y, X[:, 0]),
-            "from_estimator": (None, X, Y),
+            "from_predictions": (Y, SCORES),
+            "from_estimator": (MODELS, X, Y),
             "from_cv_results": ({}, X, Y),
         }.items()
         if hasattr(kind, method)
     },
-    "ComparisonDisplay.from_predictions": lambda: ComparisonDisplay.from_predictions(Y, Y, Y),
-    "ComparisonDisplay.from_estimator": lambda: ComparisonDisplay.from_estimator(None, None, X, Y),
-    "ComparisonDisplay.from_rankers": lambda: ComparisonDisplay.from_rankers(Y, SCORES),
-    "PowerDisplay.from_design": lambda: PowerDisplay.from_design(9, [3, 4], odds=2.0),
+    "PowerDisplay.from_design": lambda **options: PowerDisplay.from_design(
+        9, [3, 4], odds=2.0, **options
+    ),
 }
 
 
@@ -151,8 +151,7 @@ def test_display_only_draws_its_result(kind, monkeypatch):
             without.setitem(sys.modules, module, None)
         display = kind(SINGLE[kind])
     assert display.plot() is display
-    (given, *_) = inspect.signature(kind).parameters
-    assert getattr(display, given) is SINGLE[kind]
+    assert display.results is SINGLE[kind]
     assert display.name is None
 
 
@@ -179,8 +178,8 @@ def test_options_are_keywords_and_documented(name):
         assert [p.name for p in parameters.values() if p.kind is not p.KEYWORD_ONLY][-1] == "ax"
         assert list(parameters)[-1] == "despine"
     else:
-        assert list(parameters)[-2:] == ["ax", "plot_options"]
-        assert {"name", "random_state"} & set(parameters)
+        assert list(parameters)[-3:] == ["name", "ax", "options"]
+    assert len(parameters) <= 15
     documented = " ".join(
         line for line in inspect.getdoc(function).splitlines() if not line.startswith(" ")
     )
@@ -195,12 +194,20 @@ def entries_of(function):
     return {entry.split("\n")[0].split(" : ")[0]: " ".join(entry.split()) for entry in entries}
 
 
-@pytest.mark.parametrize("method", ["from_predictions", "from_estimator", "from_cv_results"])
-def test_repeated_entries_of_docstrings_are_equal(method):
-    kinds = [kind for kind in SINGLE if hasattr(kind, method)]
-    first, *others = (entries_of(getattr(kind, method)) for kind in kinds)
-    for name in ("cv_results", "X", "y", "pos_label", "response_method", "**plot_options"):
-        assert {other.get(name) for other in others} == {first.get(name)}, name
+def test_repeated_entries_of_docstrings_are_equal():
+    methods = ("from_predictions", "from_estimator", "from_cv_results")
+    first, *others = (entries_of(getattr(IntervalDisplay, method)) for method in methods)
+    for name in ("pos_label", "ax", "**options"):
+        assert {other[name] for other in others} == {first[name]}, name
+    assert len({entries["response_method"] for entries in others}) == 1
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if not name.endswith(".plot")])
+def test_options_without_meaning_are_refused(name):
+    kind = name.split(".")[0]
+    with pytest.raises(TypeError, match=rf"'metrc' is not an option of .* or {kind}\.plot"):
+        CALLS[name](metrc="roc_auc")
+    assert plt.get_fignums() == []
 
 
 @every
@@ -213,8 +220,8 @@ def test_keywords_reach_their_artists(kind):
         NullDistributionDisplay: lambda: [kind(RESULTS[kind]["weak"])],
         PowerDisplay: lambda: [kind([metric_power(300, 10, odds=3.0, n_simulations=50)])],
         ComparisonDisplay: lambda: [
-            kind.from_predictions(Y, *SCORES.values(), margin=0.1),
-            kind.from_predictions(Y, *SCORES.values(), groups=np.arange(20) // 10, **FEW),
+            kind.from_predictions(Y, SCORES, margin=0.1),
+            kind.from_predictions(Y, SCORES, groups=np.arange(20) // 10, **FEW),
             kind(MANY),
         ],
     }.get(kind, lambda: [kind(RESULTS[kind])])():
@@ -283,16 +290,13 @@ def test_estimators_score_the_positive_label(kind, pos_label):
 
 
 def test_estimators_are_compared():
-    display = ComparisonDisplay.from_estimator(*MODELS.values(), X, Y, pos_label=False, **FEW)
+    display = ComparisonDisplay.from_estimator(MODELS, X, Y, pos_label=False, **FEW)
     values = [average_precision_score(~Y, m.predict_proba(X)[:, 0]) for m in MODELS.values()]
     names = [text.get_text() for text in display.ax_[0].get_legend().get_texts()]
     assert names == [
-        f"{name}: AP = {value:.3g}"
-        for name, value in zip(("LogisticRegression", "GaussianNB"), values, strict=True)
+        f"{name}: AP = {value:.3g}" for name, value in zip(MODELS, values, strict=True)
     ]
     assert display.point_.get_xdata()[0] == pytest.approx(values[0] - values[1])
-    same = ComparisonDisplay.from_estimator(MODELS["Bayes"], MODELS["Bayes"], X, Y, **FEW)
-    assert same.ax_[1].get_xlabel().endswith("GaussianNB A − GaussianNB B")
 
 
 def test_estimator_with_string_labels_and_frames():
@@ -324,21 +328,17 @@ def test_estimator_with_several_outputs():
         NullDistributionDisplay.from_estimator(model, X, Y)
 
 
-@pytest.mark.parametrize("kind", [*COMPUTE, ComparisonDisplay])
+@of_scores
 def test_wrong_estimators_are_refused(kind):
-    def call(*models, **options):
-        given = models if kind is ComparisonDisplay else [dict(zip("ab", models, strict=True))]
-        kind.from_estimator(*given, X, Y, **options)
-
     message = "NearestNeighbors has no decision_function or predict_proba to rank samples"
     with pytest.raises(TypeError, match=message):
-        call(MODELS["linear"], NearestNeighbors().fit(X))
+        kind.from_estimator({**MODELS, "near": NearestNeighbors().fit(X)}, X, Y)
     message = "pos_label='x' is not one of the classes of LogisticRegression: False, True"
     with pytest.raises(ValueError, match=message):
-        call(*MODELS.values(), pos_label="x")
+        kind.from_estimator(MODELS, X, Y, pos_label="x")
 
 
-@of_folds
+@of_rankers
 @pytest.mark.parametrize(
     "container",
     [np.asarray, pd.DataFrame, sparse.csr_array, lambda X: X.tolist()],
