@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expi
+from scipy.special import expi, expit
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._guard import metric_call
@@ -254,6 +254,14 @@ class AveragePrecision(_Callable, Statistic):
         if self.k is not None or tie_sizes is not None or n_samples < 100:
             return None
         return average_precision_mean_and_variance(n_samples, n_positives)
+
+    def expected_in(
+        self, model: Any, effect: float, n_samples: int, n_positives: int
+    ) -> float | None:
+        """Expected value in a model of rankings with an effect; None for a value at k."""
+        if self.k is not None:
+            return None
+        return float(model.expected_average_precision(n_samples, n_positives, effect))
 
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
         """Influence values of the items of a ranking."""
@@ -672,6 +680,10 @@ class RocAuc(RankStatistic):
             total = total + np.log(factors).sum(axis=0)
         # The sum of weights also includes the pairs of two positives.
         return np.asarray(total - z * self.offset(n_samples, n_positives))
+
+    def expected_in(self, model: Any, effect: float, n_samples: int, n_positives: int) -> float:
+        """Expected value in a model of rankings with an effect, the logit of this value."""
+        return float(expit(effect))
 
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
         """Influence values of the items of a ranking, which give DeLong's variance."""

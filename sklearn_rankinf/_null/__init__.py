@@ -7,5 +7,6 @@ hits_approximations  binomial and normal approximations of hits at k
 mean            means over independent queries
 permuted        random or listed labellings
 metrics         the null distribution of any metric
+critical_values the smallest significant value
 observations    from a sample to the value of a metric and its null distribution
 """

@@ -1,7 +1,6 @@
 """Could a test see it? Power, sample sizes and widths of intervals.
 
 power           the power of a test
-critical_values the smallest significant value
 odds            models of rankings that are better than random
 sample_size     the smallest effect or number of positives with a given power
 simulation      the power of a comparison, and the width of an interval

@@ -11,9 +11,7 @@ above a threshold as a function of the share u of the negatives above it. For an
 
 In both models x is the logit of the AUC, the probability that a positive is above a negative.
 Probabilities of hits are integrals over the density of one order statistic, computed by the
-trapezoidal rule over a logit, where the integrand is analytic and falls exponentially. Fisher's
-noncentral hypergeometric distribution, of the hits at k, is not the distribution of hits in a
-model of rankings.
+trapezoidal rule over a logit, where the integrand is analytic and falls exponentially.
 
 References
 ----------
@@ -25,13 +23,12 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import betainc, expit, log_expit, log_ndtr, ndtri, ndtri_exp, polygamma
 
 from sklearn_rankinf._estimation.binormal import BinormalRankings, RankingDraws
-from sklearn_rankinf._statistics.hypergeometric import log_pmf
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
 # Nodes of the trapezoidal rule over the logit of a share with the density of an order statistic.
@@ -62,28 +59,18 @@ class OddsRankings(RankingDraws):
         return np.asarray(-np.expm1(-noise[:, None, :] * np.exp(-effects)[:, None]))
 
 
-class RankingModel(Protocol):
-    """The ROC curve of a model in logits, and rankings drawn from the model."""
+class RankingModel:
+    """The ROC curve of a model in logits, rankings drawn from the model, and their expectations.
+
+    An effect is the logit of the AUC.
+    """
+
+    # Whether the probability of every placement of the positives is known.
+    has_placements: ClassVar[bool] = False
 
     def positives_above(self, effect: Any, z: Floats) -> Floats:
         """Logit of the share of positives above, from that of the negatives."""
-
-    def negatives_above(self, effect: Any, z: Floats) -> Floats:
-        """Logit of the share of negatives above, from that of the positives."""
-
-    def rankings(self, n_samples: int, n_positives: int, seed: Any) -> RankingDraws:
-        """Draws of rankings."""
-
-    def parameters(self, effects: Floats) -> Floats:
-        """Parameters of the draws for some effects."""
-
-
-class ProportionalOdds:
-    """Every positive has the odds exp(effect) against a negative at each draw."""
-
-    def positives_above(self, effect: Any, z: Floats) -> Floats:
-        """Logit of the share of positives above, from that of the negatives."""
-        return _logit_of_complement(np.exp(effect) * log_expit(-z))
+        raise NotImplementedError
 
     def negatives_above(self, effect: Any, z: Floats) -> Floats:
         """Logit of the share of negatives above, from that of the positives."""
@@ -91,14 +78,154 @@ class ProportionalOdds:
 
     def rankings(self, n_samples: int, n_positives: int, seed: Any) -> RankingDraws:
         """Draws of rankings."""
-        return OddsRankings(n_samples, n_positives, seed)
+        raise NotImplementedError
 
     def parameters(self, effects: Floats) -> Floats:
-        """Logarithms of the odds."""
+        """Parameters of the draws for some effects."""
         return effects
 
+    def placement_probabilities(self, ranks: Integers, n: int, effect: float) -> Floats:
+        """Probability of each placement of the positives at ascending ranks."""
+        raise NotImplementedError
 
-class Binormal:
+    def hits_tail(self, h: Any, n: Any, m: Any, k: Any, effect: float) -> Floats:
+        r"""Probability of at least h hits among the first k of n samples, m of them positive.
+
+        Parameters
+        ----------
+        h, n, m, k : int or array-like of int
+            Counts, broadcast against each other.
+        effect : float
+            Logit of the AUC.
+
+        Returns
+        -------
+        probability : ndarray
+            Of the shape of the counts.
+
+        Notes
+        -----
+        There are at least h hits if and only if the h-th best positive is above the (k - h + 1)-th
+        best negative. The shares above them are order statistics of uniform variables, and the
+        probability is an integral of the density of one,
+        :math:`\mathrm{Beta}(k - h + 1,\, n - m - k + h)` or :math:`\mathrm{Beta}(h,\, m - h + 1)`,
+        times the distribution function of the other. The narrower density is integrated by the
+        trapezoidal rule over the logit.
+        """
+        h, n, m, k = np.broadcast_arrays(*(np.asarray(x, dtype=np.int64) for x in (h, n, m, k)))
+        out = np.where(h <= np.maximum(0, k - (n - m)), 1.0, 0.0)
+        inside = (out == 0.0) & (h <= np.minimum(m, k))
+        if inside.any():
+            parts = [x[inside].astype(float) for x in (h, n, m, k)]
+            size = max(1, _CELLS // _N_POINTS)
+            edges = range(0, parts[0].size, size)
+            chunks = [_Counts(*(x[i : i + size] for x in parts)) for i in edges]
+            out[inside] = np.concatenate([_order_integral(chunk, effect, self) for chunk in chunks])
+        return out
+
+    def expected_hits(self, n: int, m: int, k: int, effect: float) -> float:
+        """Expected number of hits among the first k, the sum of P(at least h hits) over h.
+
+        The probabilities are 1 far below the middle and 0 far above it; only the others are
+        computed.
+        """
+        low, high = max(0, k - (n - m)), min(m, k)
+        # The threshold with k expected items above it gives the mean within a few deviations.
+        z = _smallest_reaching(
+            lambda z: m * expit(self.positives_above(effect, z)) + (n - m) * expit(z) - k
+        )
+        middle = m * float(expit(self.positives_above(effect, np.asarray(z))))
+        reach = 12.0 * math.sqrt(min(m, k, n)) + 50.0
+        first, last = max(low, math.floor(middle - reach)), min(high, math.ceil(middle + reach))
+        return first + float(self.hits_tail(np.arange(first + 1, last + 1), n, m, k, effect).sum())
+
+    def expected_average_precision(self, n: int, m: int, effect: float) -> float:
+        r"""Expected average precision of n samples, m of them positive.
+
+        Notes
+        -----
+        Let p be the expected share of the other positives above a positive, and u that of the
+        negatives. The numbers A and B of positives and negatives above it are independent binomial,
+        and
+
+        .. math:: E\,\frac{1 + A}{1 + A + B} = \int_0^1 \frac{d}{ds}
+                  \Big[ s (1 - p + p s)^{m-1} \Big] (1 - u + u s)^{n-m}\, ds.
+
+        The mean over uniform p is expected average precision. Both integrals are computed by the
+        trapezoidal rule, over the logit of p and over :math:`\log(-\log s)`.
+        """
+        smallest = _SMALLEST - math.ceil(math.log(n))
+        z = np.arange(smallest, -smallest, _STEP)[:, None]
+        # The ends are multiples of the step, so that nodes and their distances are exact floats.
+        y = np.exp(np.arange(smallest, _LARGEST, _STEP))
+        p, u = expit(z), expit(self.negatives_above(effect, z))
+        missing = -np.expm1(-y)
+        positives, negatives = -p * missing, -u * missing
+        with np.errstate(divide="ignore"):
+            log_q, log_u = (np.log1p(np.maximum(x, -1.0)) for x in (positives, negatives))
+        inner = np.exp((m - 1) * log_q) if m > 1 else np.ones_like(log_q)
+        derived = inner
+        if m > 1:
+            power = np.exp((m - 2) * log_q) if m > 2 else np.ones_like(log_q)
+            derived = inner + (m - 1) * p * np.exp(-y) * power
+        others = np.exp((n - m) * log_u) if n > m else 1.0
+        inside = (derived * others * np.exp(-y) * y).sum(axis=1) * _STEP
+        return float((inside * (p * expit(-z))[:, 0]).sum() * _STEP)
+
+    def expected_reciprocal_rank(self, n: int, m: int, effect: float) -> float:
+        """Expected reciprocal rank of the best positive.
+
+        With the expected share u of the negatives above the best positive, their number A is
+        binomial and ``E 1 / (1 + A) = (1 - (1 - u)**(n - m + 1)) / ((n - m + 1) u)``.
+        """
+        z, weights = _order_nodes(np.array([1.0]), np.array([float(m)]))
+        u = expit(self.negatives_above(effect, z))
+        ranks = n - m + 1
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = -np.expm1(ranks * np.log1p(-u)) / (ranks * u)
+        return float((weights * np.where(u > 0.0, value, 1.0)).sum())
+
+
+class ProportionalOdds(RankingModel):
+    """Every positive has the odds exp(effect) against a negative at each draw."""
+
+    has_placements = True
+
+    def positives_above(self, effect: Any, z: Floats) -> Floats:
+        """Logit of the share of positives above, from that of the negatives."""
+        return _logit_of_complement(np.exp(effect) * log_expit(-z))
+
+    def rankings(self, n_samples: int, n_positives: int, seed: Any) -> RankingDraws:
+        """Draws of rankings."""
+        return OddsRankings(n_samples, n_positives, seed)
+
+    def placement_probabilities(self, ranks: Integers, n: int, effect: float) -> Floats:
+        """Probability of each placement in the model of proportional odds.
+
+        With h positives and j negatives left, a positive is drawn with the probability
+        ``exp(x) h / (exp(x) h + j)``.
+        """
+        m = ranks.shape[1]
+        n_negatives = n - m
+        odds = math.exp(effect)
+        left = np.arange(m, -1, -1)
+        # Entry (i, j): log probability of the first j draws of negatives with i positives drawn.
+        negatives = np.arange(n_negatives, 0, -1)
+        log_total = np.log(odds * left[:, None] + negatives)
+        log_miss = np.pad((np.log(negatives) - log_total).cumsum(axis=1), ((0, 0), (1, 0)))
+        ahead = np.diff(ranks - np.arange(1, m + 1), axis=1, prepend=0)
+        log_p = np.zeros(len(ranks))
+        drawn = np.zeros(len(ranks), dtype=np.int64)
+        for i in range(m):
+            until = drawn + ahead[:, i]
+            log_p += log_miss[i, until] - log_miss[i, drawn]
+            hit = odds * (m - i)
+            log_p += np.log(hit / (hit + (n_negatives - until)))
+            drawn = until
+        return np.asarray(np.exp(log_p))
+
+
+class Binormal(RankingModel):
     """Positives score N(d, 1), negatives N(0, 1), and the AUC has the logit effect."""
 
     def positives_above(self, effect: Any, z: Floats) -> Floats:
@@ -107,10 +234,6 @@ class Binormal:
         quantile = np.where(z < 0.0, lower, -ndtri_exp(log_expit(-np.abs(z))))
         moved = quantile + self.parameters(effect)
         return np.asarray(log_ndtr(moved) - log_ndtr(-moved))
-
-    def negatives_above(self, effect: Any, z: Floats) -> Floats:
-        """Logit of the share of negatives above, from that of the positives."""
-        return self.positives_above(-np.asarray(effect), z)
 
     def rankings(self, n_samples: int, n_positives: int, seed: Any) -> RankingDraws:
         """Draws of rankings."""
@@ -127,46 +250,6 @@ def _logit_of_complement(log_q: Floats) -> Floats:
     """Logit of 1 - q from the logarithm of q."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(-np.expm1(log_q)) - log_q)
-
-
-# Hits among the first k.
-
-
-def hits_tail(h: Any, n: Any, m: Any, k: Any, effect: float, model: RankingModel) -> Floats:
-    r"""Probability of at least h hits among the first k of n samples, m of them positive.
-
-    Parameters
-    ----------
-    h, n, m, k : int or array-like of int
-        Counts, broadcast against each other.
-    effect : float
-        Logit of the AUC.
-    model : RankingModel
-        The model.
-
-    Returns
-    -------
-    probability : ndarray
-        Of the shape of the counts.
-
-    Notes
-    -----
-    There are at least h hits if and only if the h-th best positive is above the (k - h + 1)-th best
-    negative. The shares above them are order statistics of uniform variables, and the probability
-    is an integral of the density of one, :math:`\mathrm{Beta}(k - h + 1,\, n - m - k + h)` or
-    :math:`\mathrm{Beta}(h,\, m - h + 1)`, times the distribution function of the other. The
-    narrower density is integrated by the trapezoidal rule over the logit.
-    """
-    h, n, m, k = np.broadcast_arrays(*(np.asarray(x, dtype=np.int64) for x in (h, n, m, k)))
-    out = np.where(h <= np.maximum(0, k - (n - m)), 1.0, 0.0)
-    inside = (out == 0.0) & (h <= np.minimum(m, k))
-    if inside.any():
-        parts = [x[inside].astype(float) for x in (h, n, m, k)]
-        size = max(1, _CELLS // _N_POINTS)
-        edges = range(0, parts[0].size, size)
-        chunks = [_Counts(*(x[i : i + size] for x in parts)) for i in edges]
-        out[inside] = np.concatenate([_order_integral(chunk, effect, model) for chunk in chunks])
-    return out
 
 
 class _Counts(NamedTuple):
@@ -233,22 +316,6 @@ def _order_nodes(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     return np.log(a / b)[:, None] + away, density / density.sum(axis=1, keepdims=True)
 
 
-def expected_hits(n: int, m: int, k: int, effect: float, model: RankingModel) -> float:
-    """Expected number of hits among the first k, the sum of P(at least h hits) over h.
-
-    The probabilities are 1 far below the middle and 0 far above it; only the others are computed.
-    """
-    low, high = max(0, k - (n - m)), min(m, k)
-    # The threshold with k expected items above it gives the mean within a few standard deviations.
-    z = _smallest_reaching(
-        lambda z: m * expit(model.positives_above(effect, z)) + (n - m) * expit(z) - k
-    )
-    middle = m * float(expit(model.positives_above(effect, np.asarray(z))))
-    reach = 12.0 * math.sqrt(min(m, k, n)) + 50.0
-    first, last = max(low, math.floor(middle - reach)), min(high, math.ceil(middle + reach))
-    return first + float(hits_tail(np.arange(first + 1, last + 1), n, m, k, effect, model).sum())
-
-
 def _smallest_reaching(growing: Any, reach: float = 60.0) -> float:
     """Zero of an increasing function by bisection; an end of the range if there is no zero."""
     low, high = -reach, reach
@@ -256,81 +323,6 @@ def _smallest_reaching(growing: Any, reach: float = 60.0) -> float:
         middle = 0.5 * (low + high)
         low, high = (low, middle) if growing(np.asarray(middle)) >= 0.0 else (middle, high)
     return high
-
-
-def fisher_probabilities(n: int, m: int, k: int, effect: float) -> tuple[Integers, Floats]:
-    """Numbers of hits at k, and their probabilities in Fisher's noncentral distribution.
-
-    The numbers left out are far from the mode; their probabilities add up to less than 1e-16.
-    """
-    low, high = max(0, k - (n - m)), min(m, k)
-
-    def log_ratio(h: float) -> float:
-        """Logarithm of P(h) / P(h - 1), which falls with h."""
-        up = (m - h + 1.0) * (k - h + 1.0)
-        down = h * (n - m - k + h)
-        return math.log(up) - math.log(down) + effect
-
-    first, last = low, high
-    while first < last:
-        middle = (first + last + 1) // 2
-        first, last = (middle, last) if log_ratio(middle) >= 0.0 else (first, middle - 1)
-    cells = first, m - first, k - first, n - m - k + first
-    reach = math.ceil(40.0 / math.sqrt(sum(1.0 / (cell + 1.0) for cell in cells))) + 100
-    hits = np.arange(max(low, first - reach), min(high, first + reach) + 1)
-    log_p = log_pmf(hits, n, m, k) + (hits - first) * effect
-    shares = np.exp(log_p - log_p.max())
-    return hits, shares / shares.sum()
-
-
-# Average precision.
-
-
-def expected_average_precision(n: int, m: int, effect: float, model: RankingModel) -> float:
-    r"""Expected average precision of n samples, m of them positive.
-
-    Notes
-    -----
-    Let p be the expected share of the other positives above a positive, and u that of the
-    negatives. The numbers A and B of positives and negatives above it are independent binomial, and
-
-    .. math:: E\,\frac{1 + A}{1 + A + B} = \int_0^1 \frac{d}{ds} \Big[ s (1 - p + p s)^{m-1} \Big]
-              (1 - u + u s)^{n-m}\, ds.
-
-    The mean over uniform p is expected average precision. Both integrals are computed by the
-    trapezoidal rule, over the logit of p and over :math:`\log(-\log s)`.
-    """
-    smallest = _SMALLEST - math.ceil(math.log(n))
-    z = np.arange(smallest, -smallest, _STEP)[:, None]
-    # The ends are multiples of the step, so that nodes and their distances are exact floats.
-    y = np.exp(np.arange(smallest, _LARGEST, _STEP))
-    p, u = expit(z), expit(model.negatives_above(effect, z))
-    missing = -np.expm1(-y)
-    positives, negatives = -p * missing, -u * missing
-    with np.errstate(divide="ignore"):
-        log_q, log_u = (np.log1p(np.maximum(x, -1.0)) for x in (positives, negatives))
-    inner = np.exp((m - 1) * log_q) if m > 1 else np.ones_like(log_q)
-    derived = inner
-    if m > 1:
-        power = np.exp((m - 2) * log_q) if m > 2 else np.ones_like(log_q)
-        derived = inner + (m - 1) * p * np.exp(-y) * power
-    others = np.exp((n - m) * log_u) if n > m else 1.0
-    inside = (derived * others * np.exp(-y) * y).sum(axis=1) * _STEP
-    return float((inside * (p * expit(-z))[:, 0]).sum() * _STEP)
-
-
-def expected_reciprocal_rank(n: int, m: int, effect: float, model: RankingModel) -> float:
-    """Expected reciprocal rank of the best positive.
-
-    With the expected share u of the negatives above the best positive, their number A is binomial
-    and ``E 1 / (1 + A) = (1 - (1 - u)**(n - m + 1)) / ((n - m + 1) u)``.
-    """
-    z, weights = _order_nodes(np.array([1.0]), np.array([float(m)]))
-    u = expit(model.negatives_above(effect, z))
-    ranks = n - m + 1
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = -np.expm1(ranks * np.log1p(-u)) / (ranks * u)
-    return float((weights * np.where(u > 0.0, value, 1.0)).sum())
 
 
 # Placements.
@@ -345,29 +337,3 @@ def placements(n: int, m: int) -> Integers:
     """All sets of ascending ranks of the positives, from 1."""
     found = [np.fromiter(one, np.int64, m) for one in combinations(range(1, n + 1), m)]
     return np.stack(found)
-
-
-def placement_probabilities(ranks: Integers, n: int, effect: float) -> Floats:
-    """Probability of each placement in the model of proportional odds.
-
-    With h positives and j negatives left, a positive is drawn with the probability
-    ``exp(x) h / (exp(x) h + j)``.
-    """
-    m = ranks.shape[1]
-    n_negatives = n - m
-    odds = math.exp(effect)
-    left = np.arange(m, -1, -1)
-    # Entry (i, j): log probability of the first j draws of negatives with i positives drawn.
-    negatives = np.arange(n_negatives, 0, -1)
-    log_total = np.log(odds * left[:, None] + negatives)
-    log_miss = np.pad((np.log(negatives) - log_total).cumsum(axis=1), ((0, 0), (1, 0)))
-    ahead = np.diff(ranks - np.arange(1, m + 1), axis=1, prepend=0)
-    log_p = np.zeros(len(ranks))
-    drawn = np.zeros(len(ranks), dtype=np.int64)
-    for i in range(m):
-        until = drawn + ahead[:, i]
-        log_p += log_miss[i, until] - log_miss[i, drawn]
-        hit = odds * (m - i)
-        log_p += np.log(hit / (hit + (n_negatives - until)))
-        drawn = until
-    return np.asarray(np.exp(log_p))

@@ -8,29 +8,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit, ndtr, ndtri
+from scipy.special import expit, logit
 
 from sklearn_rankinf._guard import default_errors
-from sklearn_rankinf._metrics.metrics import (
-    AveragePrecision,
-    RocAuc,
-    as_metric,
-    check_scalar_k,
-    in_sentence,
+from sklearn_rankinf._metrics.metrics import as_metric, check_scalar_k, in_sentence
+from sklearn_rankinf._null.critical_values import (
+    NOTHING,
+    Region,
+    critical_region,
+    is_significant,
 )
+from sklearn_rankinf._null.distribution import NullDistribution
+from sklearn_rankinf._null.metrics import frozen_null_distribution
 from sklearn_rankinf._permutation.labellings import NullSampler
-from sklearn_rankinf._planning.critical_values import Region, critical_region, is_significant
 from sklearn_rankinf._planning.odds import (
     Binormal,
     ProportionalOdds,
     RankingModel,
-    expected_average_precision,
-    expected_hits,
-    expected_reciprocal_rank,
-    fisher_probabilities,
-    hits_tail,
     n_placement_cells,
-    placement_probabilities,
     placements,
 )
 from sklearn_rankinf._ranking import (
@@ -43,16 +38,18 @@ from sklearn_rankinf._ranking import (
     shown,
 )
 from sklearn_rankinf._results import Result, format_value
-from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
+from sklearn_rankinf._statistics.additive import Metric, Statistic
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
+from sklearn_rankinf._statistics.hypergeometric import log_tail
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
-_MODELS = ("wallenius", "fisher", "binormal")
-_METHODS = ("auto", "exact", "simulation", "obuchowski")
+MODELS: dict[str, RankingModel] = {"wallenius": ProportionalOdds(), "binormal": Binormal()}
+_METHODS = ("auto", "analytic", "simulation")
 # Largest number of placements that are listed, and of ranks in all of them.
 _MOST_PLACEMENTS, _MOST_RANKS = 200_000, 4_000_000
-RANKINGS: dict[str, RankingModel] = {"wallenius": ProportionalOdds(), "binormal": Binormal()}
+# Relative distance below a critical value within which values are equal to it.
+_SAME = 1e-12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,12 +63,9 @@ class MetricPowerResult(Result):
     power : float
         Probability that the test is significant.
     standard_error : float
-        Monte Carlo standard error of the power, 0 if the power is exact or no value is significant;
-        nan for ``"obuchowski"``,
-        whose error is unknown.
+        Monte Carlo standard error of the power, 0 if the power is exact or no value is significant.
     level : float
-        Probability of significance under random labelling, at most alpha; for ``"obuchowski"``
-        alpha.
+        Probability of significance under random labelling, at most alpha.
     critical_value : float
         Smallest significant value of the metric; nan if no value is significant.
     mean : float
@@ -171,14 +165,12 @@ def metric_power(
         ``odds / (1 + odds)``: the expected ROC AUC.
     alpha : float, default=0.05
         Significance level, between 0 and 1.
-    model : {"wallenius", "fisher", "binormal"}, default="wallenius"
-        Model of the rankings; see Notes. ``"fisher"`` is for recall, precision, enrichment and
-        F-score at k; ``"binormal"`` requires `auc`.
-    method : {"auto", "exact", "simulation", "obuchowski"}, default="auto"
-        ``"auto"`` chooses ``"exact"`` for recall, precision, enrichment and F-score at k, for the
-        reciprocal rank, and under ``"wallenius"`` if there are at most 200,000 placements of the
-        positives; otherwise ``"simulation"``. ``"obuchowski"`` is the normal approximation for ROC
-        AUC in the binormal model; see Notes.
+    model : {"wallenius", "binormal"}, default="wallenius"
+        Model of the rankings; see Notes. ``"binormal"`` requires `auc`.
+    method : {"auto", "analytic", "simulation"}, default="auto"
+        ``"auto"`` chooses ``"analytic"`` for recall, precision, enrichment and F-score at k, for
+        the reciprocal rank, and under ``"wallenius"`` if there are at most 200,000 placements of
+        the positives; otherwise ``"simulation"``.
     n_simulations : int, default=10000
         Number of simulated rankings.
     random_state : int, RandomState, Generator or None, default=0
@@ -196,7 +188,7 @@ def metric_power(
         If a number has the wrong type, or `k` is an array.
     ValueError
         If not exactly one of `odds` and `auc` is given, a number is out of its range, or the metric
-        does not have the `model` or the `method`.
+        does not have the `method`.
 
     See Also
     --------
@@ -220,10 +212,7 @@ def metric_power(
     for odds :math:`\omega`. Rankings have the Plackett-Luce distribution, and hits at k have the
     Wallenius distribution [1]_. Under ``"binormal"`` the scores of positives are :math:`N(d, 1)`
     and those of negatives :math:`N(0, 1)`, with :math:`d = \sqrt 2\, \Phi^{-1}(\mathrm{auc})`. In
-    both models the expected ROC AUC is `auc`, and the scores of all samples are independent. Under
-    ``"fisher"`` the numbers of positives and of negatives among the first k are independent
-    binomial variables with odds ratio :math:`\omega`, conditional on their sum k; this is not a
-    model of a ranking, and `auc` is only another form of the odds.
+    both models the expected ROC AUC is `auc`, and the scores of all samples are independent.
 
     For recall, precision, enrichment and F-score at k, and for the reciprocal rank, a ranking is
     significant if enough of the first k samples are positive for a certain k. Power is then exact:
@@ -234,25 +223,10 @@ def metric_power(
     hits at k, and if all placements are listed. If no value of the metric is significant, power is
     0, and only the expected value is simulated where it is not exact.
 
-    ``"obuchowski"`` is the one-sided normal approximation of [2]_ as computed by pROC's
-    ``power.roc.test``:
-    with :math:`\kappa = (n - m) / m`, :math:`V_0 = 0.0792 (1 + 1/\kappa)` and
-    :math:`V = 0.0099 e^{-A^2/2} (5 A^2 + 8 + (A^2 + 8) / \kappa)` at
-    :math:`A = 1.414\, \Phi^{-1}(\mathrm{auc})`, the power is
-
-    .. math:: \Phi\left( \frac{\sqrt m\, (\mathrm{auc} - 1/2) - z_{1-\alpha} \sqrt{V_0}}
-              {\sqrt V} \right).
-
-    ``method="simulation"`` with ``model="binormal"`` differs in the critical value, which is that
-    of the exact null distribution, and in the distribution under the alternative. The default of
-    ``power.roc.test`` is two-sided and uses half of its ``sig.level``.
-
     References
     ----------
     .. [1] Fog, A. (2008). Calculation methods for Wallenius' noncentral hypergeometric
        distribution. Communications in Statistics - Simulation and Computation, 37(2), 258-273.
-    .. [2] Obuchowski, N. A., Lieber, M. L., & Wians, F. H. (2004). ROC curves in clinical
-       chemistry: uses, misuses, and possible solutions. Clinical Chemistry, 50(7), 1118-1125.
 
     Examples
     --------
@@ -284,7 +258,7 @@ def read_effect(odds: Any, auc: Any, model: str) -> float:
     if auc is not None:
         return float(logit(check_between(auc, "auc")))
     odds = check_positive(odds, "odds")
-    if check_option(model, "model", _MODELS) == "binormal":
+    if check_option(model, "model", MODELS) == "binormal":
         raise ValueError(
             "model='binormal' needs the effect as auc, the probability that a positive scores "
             f"higher than a negative; got odds={odds}: pass auc={odds / (1.0 + odds):.6g}."
@@ -318,26 +292,10 @@ class Design:
         chosen = as_metric(metric, k)
         check_scalar_k(chosen)
         alpha = check_between(alpha, "alpha")
-        model = check_option(model, "model", _MODELS)
+        model = check_option(model, "model", MODELS)
         method = check_option(method, "method", _METHODS)
         n_simulations = check_integer(n_simulations, "n_simulations", 2)
-        seeds = as_seed_sequence(random_state)
-        title = in_sentence(chosen.title)
-        if model == "fisher" and not isinstance(chosen, HitsAtK):
-            raise ValueError(
-                "model='fisher' is for recall, precision, enrichment and F-score at k, because it "
-                f"has no order of the samples; got {title}: use model='wallenius'."
-            )
-        if model == "fisher" and method == "simulation":
-            raise ValueError(
-                "model='fisher' needs no simulation; use method='exact' or method='auto'."
-            )
-        if method == "obuchowski" and not (isinstance(chosen, RocAuc) and model == "binormal"):
-            raise ValueError(
-                "method='obuchowski' is for ROC AUC in the binormal model: pass metric='roc_auc' "
-                f"and model='binormal'; got {title} and model={model!r}."
-            )
-        return cls(chosen, alpha, model, method, n_simulations, seeds)
+        return cls(chosen, alpha, model, method, n_simulations, as_seed_sequence(random_state))
 
     def of_size(self, n_samples: int, n_positives: int, approximately: bool = False) -> SizedDesign:
         """Return the design for a number of samples and positives.
@@ -389,68 +347,58 @@ class SizedDesign:
         assert self.method != "simulation"
         if math.isnan(self.region.critical_value):
             return 0.0
-        if self._is_normal:
-            return obuchowski_power(self.n, self.m, float(expit(effect)), self.design.alpha)
-        if self.region.event is not None:
-            return self._probability_of_event(effect)
+        if self.event is not None:
+            _, h, k = self.event
+            return float(self._model.hits_tail(h, self.n, self.m, k, effect))
         return float(self._listed_probabilities(effect)[self._listed >= self.region.edge].sum())
 
     # The test.
 
     @cached_property
+    def event(self) -> tuple[float, int, int] | None:
+        """Critical value, and h and k such that at least h hits among the first k are the event."""
+        return self.metric.significant_hits(self.design.alpha, self.n, self.m)
+
+    @cached_property
     def region(self) -> Region:
         """Critical region of the test."""
-        if self._is_normal:
-            return self._obuchowski_region()
-        return critical_region(
-            self.metric,
-            self.n,
-            self.m,
-            self.design.alpha,
-            method=self._null_method,
-            random_state=self.design.random_state,
+        if self.m in (0, self.n):
+            return NOTHING
+        if self.event is None:
+            return critical_region(self._null, self.design.alpha)
+        value, h, k = self.event
+        if math.isnan(value):
+            return NOTHING
+        level = float(np.exp(log_tail(h, self.n, self.m, k)))
+        return Region(value, level, value * (1.0 - _SAME))
+
+    @cached_property
+    def _null(self) -> NullDistribution:
+        seed = self.design.random_state
+        return frozen_null_distribution(
+            self.metric, self.n, self.m, method=self._null_method, random_state=seed
         )
 
     def is_significant(self, value: float) -> bool:
         """Whether a value is significant, without a search for the smallest such value."""
-        if isinstance(self.metric, HitsAtK | FirstHitStatistic) or self._is_normal:
+        if self.m in (0, self.n) or self.event is not None:
             return value >= self.region.edge
-        return is_significant(
-            value,
-            self._statistic,
-            self.n,
-            self.m,
-            self.design.alpha,
-            method=self._null_method,
-            random_state=self.design.random_state,
-        )
-
-    @property
-    def _statistic(self) -> Statistic:
-        assert isinstance(self.metric, Statistic)
-        return self.metric
+        return is_significant(self._null, value, self.design.alpha)
 
     # Power.
 
     @property
-    def _is_normal(self) -> bool:
-        return self.design.method == "obuchowski"
-
-    def _obuchowski_region(self) -> Region:
-        alpha = self.design.alpha
-        if self.m in (0, self.n):
-            return Region(math.nan, 0.0)
-        variance = _obuchowski_variance(self.n, self.m, 0.5) / self.m
-        return Region(0.5 - float(ndtri(alpha)) * math.sqrt(variance), alpha)
+    def _model(self) -> RankingModel:
+        return MODELS[self.design.model]
 
     @cached_property
     def method(self) -> str:
         """Method by which power is computed."""
         method = self.design.method
-        if method in ("simulation", "obuchowski"):
+        if method == "simulation":
             return method
-        is_exact = self._has_exact_power
-        if method == "exact" and not is_exact:
+        is_analytic = self._has_analytic_power
+        if method == "analytic" and not is_analytic:
             if self.design.model == "binormal":
                 why = "the binormal model has it only for hits at k and the reciprocal rank"
             else:
@@ -459,22 +407,22 @@ class SizedDesign:
                     f"be listed (more than {_MOST_PLACEMENTS})"
                 )
             raise ValueError(
-                f"method='exact' is not available for {in_sentence(self.metric.title)} here, "
+                f"method='analytic' is not available for {in_sentence(self.metric.title)} here, "
                 f"because {why}; use method='simulation'."
             )
-        return "exact" if is_exact else "simulation"
+        return "analytic" if is_analytic else "simulation"
 
     @property
-    def _has_exact_power(self) -> bool:
+    def _has_analytic_power(self) -> bool:
         """Whether power and mean need no simulation."""
-        if self.region.event is not None or self.can_be_listed:
+        if self.can_be_listed or (self.event is not None and not math.isnan(self.event[0])):
             return True
-        return math.isnan(self.region.critical_value) and self._has_known_mean
+        return math.isnan(self.region.critical_value) and self._known_mean(0.0) is not None
 
     @property
     def can_be_listed(self) -> bool:
         """Whether the placements are few, and their probabilities known."""
-        if self.design.model != "wallenius":
+        if not self._model.has_placements:
             return False
         n, m = self.n, self.m
         return (
@@ -486,11 +434,10 @@ class SizedDesign:
     def _power_and_mean(self, effect: float) -> tuple[float, float, float, float]:
         """Power and mean, each with its standard error."""
         known = self._known_mean(effect)
-        if self.method == "exact" and self.region.event is None and known is None:
+        if self.method == "analytic" and known is None:
             known = float(self._listed_probabilities(effect) @ self._listed)
         if known is not None and self.method != "simulation":
-            error = math.nan if self._is_normal else 0.0
-            return self.power(effect), error, known, 0.0
+            return self.power(effect), 0.0, known, 0.0
         values = self.simulated(np.array([effect]), self.design.n_simulations)[:, 0]
         power = float(np.mean(values >= self.region.edge))
         can_be_significant = not math.isnan(self.region.critical_value)
@@ -500,47 +447,11 @@ class SizedDesign:
             return power, power_error, known, 0.0
         return power, power_error, float(values.mean()), mean_error
 
-    def _probability_of_event(self, effect: float) -> float:
-        assert self.region.event is not None
-        h, k = self.region.event
-        if self.design.model == "fisher":
-            hits, shares = fisher_probabilities(self.n, self.m, k, effect)
-            return float(shares[hits >= h].sum())
-        return float(hits_tail(h, self.n, self.m, k, effect, RANKINGS[self.design.model]))
-
-    @property
-    def _has_known_mean(self) -> bool:
-        """Whether the expected value needs neither a list of rankings nor a simulation."""
-        if isinstance(self.metric, AveragePrecision):
-            return self.m in (0, self.n) or self.metric.k is None
-        return self.m in (0, self.n) or isinstance(
-            self.metric, HitsAtK | RocAuc | FirstHitStatistic
-        )
-
     def _known_mean(self, effect: float) -> float | None:
         """Expected value of the metric; None if rankings must be listed or simulated."""
-        if not self._has_known_mean:
-            return None
-        n, m, metric = self.n, self.m, self.metric
-        if m in (0, n):
-            best = metric.maximum(n, m) if m else 0.0
-            return float(best)
-        if isinstance(metric, HitsAtK):
-            return self._expected_hits(effect) / float(metric.divided_by(n, m))
-        model = RANKINGS[self.design.model]
-        if isinstance(metric, RocAuc):
-            return float(expit(effect))
-        if isinstance(metric, FirstHitStatistic):
-            return expected_reciprocal_rank(n, m, effect, model)
-        return expected_average_precision(n, m, effect, model)
-
-    def _expected_hits(self, effect: float) -> float:
-        assert isinstance(self.metric, HitsAtK)
-        k = int(self.metric.k)
-        if self.design.model == "fisher":
-            hits, shares = fisher_probabilities(self.n, self.m, k, effect)
-            return float(hits @ shares)
-        return expected_hits(self.n, self.m, k, effect, RANKINGS[self.design.model])
+        if self.m in (0, self.n):
+            return float(self.metric.maximum(self.n, self.m)) if self.m else 0.0
+        return self.metric.expected_in(self._model, effect, self.n, self.m)
 
     # All placements, and simulated placements.
 
@@ -558,19 +469,19 @@ class SizedDesign:
         return self._values
 
     def _listed_probabilities(self, effect: float) -> Floats:
-        return placement_probabilities(self._all_ranks, self.n, effect)
+        return self._model.placement_probabilities(self._all_ranks, self.n, effect)
 
     def simulated(self, effects: Floats, n_draws: int) -> Floats:
         """Values of simulated rankings, of shape (n_draws, n_effects)."""
-        model = RANKINGS[self.design.model]
-        rankings = model.rankings(self.n, self.m, self.design.random_state)
-        return rankings.values(self._values_of, model.parameters(effects), n_draws)
+        rankings = self._model.rankings(self.n, self.m, self.design.random_state)
+        return rankings.values(self._values_of, self._model.parameters(effects), n_draws)
 
     def _values_of(self, ranks: Integers) -> Floats:
         """Values for rows of ascending ranks, which start at 1."""
         if isinstance(self.metric, FirstHitStatistic):
             return np.asarray(1.0 / ranks[:, 0])
-        sampler = NullSampler(self._statistic, self.n, self.m, None)
+        assert isinstance(self.metric, Statistic)
+        sampler = NullSampler(self.metric, self.n, self.m, None)
         return sampler.values(ranks - 1)
 
 
@@ -581,21 +492,3 @@ def share_error(share: float, n_draws: int) -> float:
     """
     nearly = (share * n_draws + 1.0) / (n_draws + 2.0)
     return math.sqrt(nearly * (1.0 - nearly) / n_draws)
-
-
-# Obuchowski's normal approximation.
-
-
-def obuchowski_power(n: int, m: int, auc: float, alpha: float) -> float:
-    """Power of the one-sided test of ROC AUC in Obuchowski's normal approximation."""
-    null, alternative = (math.sqrt(_obuchowski_variance(n, m, area)) for area in (0.5, auc))
-    if alternative == 0.0:  # beyond the smallest floating point number
-        return float(auc > 0.5)
-    return float(ndtr((math.sqrt(m) * (auc - 0.5) + float(ndtri(alpha)) * null) / alternative))
-
-
-def _obuchowski_variance(n: int, m: int, auc: float) -> float:
-    """Variance of ROC AUC times the number of positives, with the published digits."""
-    a = 1.414 * float(ndtri(auc))
-    per_negative = m / (n - m)
-    return 0.0099 * math.exp(-0.5 * a**2) * (5.0 * a**2 + 8.0 + (a**2 + 8.0) * per_negative)

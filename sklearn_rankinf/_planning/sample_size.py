@@ -10,11 +10,10 @@ import numpy as np
 from scipy.optimize import brentq
 
 from sklearn_rankinf._guard import default_errors
-from sklearn_rankinf._planning.odds import hits_tail
-from sklearn_rankinf._planning.power import RANKINGS, Design, SizedDesign, read_effect
+from sklearn_rankinf._planning.power import MODELS, Design, SizedDesign, read_effect
 from sklearn_rankinf._ranking import check_between, check_counts, check_integer
-from sklearn_rankinf._statistics.additive import HitsAtK, Metric
-from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
+from sklearn_rankinf._statistics.additive import Metric
+from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.hypergeometric import log_tail, min_hits
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
@@ -65,9 +64,9 @@ def min_detectable_odds(
         Significance level, between 0 and 1.
     power : float, default=0.8
         Required power, between 0 and 1.
-    model : {"wallenius", "fisher", "binormal"}, default="wallenius"
+    model : {"wallenius", "binormal"}, default="wallenius"
         Model of the rankings; see :func:`metric_power`.
-    method : {"auto", "exact", "simulation", "obuchowski"}, default="auto"
+    method : {"auto", "analytic", "simulation"}, default="auto"
         How power is computed; see :func:`metric_power`.
     n_simulations : int, default=10000
         Number of simulated rankings.
@@ -203,9 +202,9 @@ def min_positives(
         Significance level, between 0 and 1.
     power : float, default=0.8
         Required power, between 0 and 1.
-    model : {"wallenius", "fisher", "binormal"}, default="wallenius"
+    model : {"wallenius", "binormal"}, default="wallenius"
         Model of the rankings; see :func:`metric_power`.
-    method : {"auto", "exact", "simulation", "obuchowski"}, default="auto"
+    method : {"auto", "analytic", "simulation"}, default="auto"
         How power is computed; see :func:`metric_power`.
     n_simulations : int, default=10000
         Number of simulated rankings.
@@ -242,11 +241,10 @@ def min_positives(
     starts at 98 % of the number that a randomized test needs: a test that is randomized to have
     exactly the level `alpha` is more powerful.
 
-    In three cases the search bisects instead: under ``"fisher"`` and for the reciprocal rank above
-    the first 2000 numbers, and above the first 16 if power is simulated. The returned number then
-    has the required power and the next smaller one does not, but a still smaller number may also
-    reach it. The Monte Carlo error of the number is that of the power, divided by the increase of
-    the power per positive.
+    In two cases the search bisects instead: for the reciprocal rank above the first 2000 numbers,
+    and above the first 16 if power is simulated. The returned number then has the required power
+    and the next smaller one does not, but a still smaller number may also reach it. The Monte Carlo
+    error of the number is that of the power, divided by the increase of the power per positive.
 
     Examples
     --------
@@ -296,7 +294,7 @@ class _Search:
 
     def first(self) -> int:
         """First number of positives with the power."""
-        if isinstance(self._design.metric, HitsAtK) and self._design.model != "fisher":
+        if self._design.metric.counts_hits:
             return self._first_of_hits()
         most_tried = _ALL_SIMULATED if self._may_simulate else _ALL_TRIED
         for m in range(self._least, self._least + most_tried):
@@ -316,12 +314,10 @@ class _Search:
             print(f"[min_positives] {m} positives among {n_samples} samples")
         return self._design.of_size(n_samples, m, approximately)
 
-    @property
+    @cached_property
     def _may_simulate(self) -> bool:
-        known = isinstance(self._design.metric, HitsAtK | FirstHitStatistic)
-        return self._design.method == "simulation" or (
-            self._design.method != "obuchowski" and not known
-        )
+        first = self._design.of_size(int(self._n_samples(self._least)), self._least)
+        return self._design.method == "simulation" or first.event is None
 
     def _is_enough(self, m: int) -> bool:
         sized = self._sized(m)
@@ -412,11 +408,11 @@ class _Search:
 
     def _powers_of_hits(self, m: Integers) -> tuple[Floats, Floats]:
         """Power of the test, and power of a test that is randomized to have the level alpha."""
-        alpha, model = self._design.alpha, RANKINGS[self._design.model]
+        alpha, model = self._design.alpha, MODELS[self._design.model]
         n = self._n_samples(m)
         k = np.array([self._design.metric.at(int(size)).k for size in n])  # type: ignore[attr-defined]
         needed = min_hits(alpha, n, m, k)
-        power, more = (hits_tail(needed - less, n, m, k, self._effect, model) for less in (0, 1))
+        power, more = (model.hits_tail(needed - less, n, m, k, self._effect) for less in (0, 1))
         level, next_level = (np.exp(log_tail(needed - less, n, m, k)) for less in (0, 1))
         is_open = next_level > level
         share = np.where(is_open, (alpha - level) / np.where(is_open, next_level - level, 1.0), 0.0)

@@ -85,8 +85,7 @@ class PowerDisplay(Display):
     compute the exact number. The power of hits at k rises and falls as the critical value, a whole
     number, changes.
 
-    The band extends two Monte Carlo standard errors to each side. A line without a band is exact,
-    or is the approximation ``"obuchowski"``, whose error is unknown.
+    The band extends two Monte Carlo standard errors to each side. A line without a band is exact.
 
     Examples
     --------
@@ -278,8 +277,6 @@ class PowerDisplay(Display):
         power = np.array([results[at].power for at in order])
         error = np.array([results[at].standard_error for at in order])
         text = shortened(label, MAX_LENGTH)
-        if np.isnan(error).any():
-            text += " (normal approximation)"
         reached = np.zeros(0, dtype=int)
         if target is not None:
             reached = np.flatnonzero(power >= target)

@@ -64,7 +64,6 @@ _UNTESTED = (
 )
 _MODELS = {
     "wallenius": "the odds of a target against another item are the same at every rank",
-    "fisher": "items are among the first k independently of each other",
     "binormal": "the scores of targets and of other items have normal distributions",
 }
 

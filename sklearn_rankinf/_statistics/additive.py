@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._statistics.hypergeometric import log_binomial
+from sklearn_rankinf._statistics.hypergeometric import log_binomial, min_hits
 from sklearn_rankinf._statistics.increments import (
     Complexes,
     Floats,
@@ -38,6 +38,8 @@ class Metric:
 
     # Whether the metric is undefined if every item is a hit.
     needs_misses: ClassVar[bool] = False
+    # Whether the metric is a number of hits among the first k, divided by a number.
+    counts_hits: ClassVar[bool] = False
 
     def __repr__(self) -> str:
         """The class, and the parameters that differ from their defaults."""
@@ -83,6 +85,22 @@ class Metric:
     def evaluate(self, tie_sizes: Integers, hits: Integers) -> Any:
         """Value for a ranking given by the sizes of its blocks and the hits in them."""
         raise NotImplementedError(f"{type(self).__name__} must define evaluate().")
+
+    def significant_hits(
+        self, alpha: float, n_samples: int, n_positives: int
+    ) -> tuple[float, int, int] | None:
+        """The smallest significant value without ties, and h and k of the same event.
+
+        The value is reached if at least h hits are among the first k; without a significant value
+        it is nan. None for metrics that depend on more than one number of hits.
+        """
+        return None
+
+    def expected_in(
+        self, model: Any, effect: float, n_samples: int, n_positives: int
+    ) -> float | None:
+        """Expected value in a model of rankings with an effect; None without a formula."""
+        return None
 
     def mirrored(self) -> Metric | None:
         """The same metric as a sum over the misses, of weights of their ranks from the end.
@@ -165,6 +183,7 @@ class HitsAtK(Statistic):
     for one statistic per entry. "Ties that straddle k" in doc/theory.rst.
     """
 
+    counts_hits = True
     k: Any
 
     def __eq__(self, other: object) -> bool:
@@ -211,6 +230,21 @@ class HitsAtK(Statistic):
         if not 0 <= hits <= chosen_from:
             return -math.inf
         return log_binomial(chosen_from, hits) - log_binomial(n_samples, n_positives)
+
+    def significant_hits(
+        self, alpha: float, n_samples: int, n_positives: int
+    ) -> tuple[float, int, int]:
+        """The smallest significant value without ties, and h and k of the same event."""
+        k = int(self.k)
+        h = int(min_hits(alpha, n_samples, n_positives, k))
+        if h > min(n_positives, k):
+            return math.nan, h, k
+        return h / float(self.divided_by(n_samples, n_positives)), h, k
+
+    def expected_in(self, model: Any, effect: float, n_samples: int, n_positives: int) -> float:
+        """Expected value in a model of rankings with an effect."""
+        hits = model.expected_hits(n_samples, n_positives, int(self.k), effect)
+        return float(hits / self.divided_by(n_samples, n_positives))
 
     def straddling(self, tie_sizes: Integers | None) -> tuple[Integers, Integers, Integers]:
         """Items in blocks that end by k; size of the block that straddles k; its ranks up to k.

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
+from typing import Any
+
 import numpy as np
 
 from sklearn_rankinf._statistics.additive import Metric
-from sklearn_rankinf._statistics.hypergeometric import log_binomial, log_pmf
+from sklearn_rankinf._statistics.hypergeometric import log_binomial, log_pmf, min_hits
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
 # Weights of atoms are numbers of placements up to this logarithm, and in proportion to them beyond.
@@ -33,6 +37,18 @@ class FirstHitStatistic(Metric):
         start = np.array([tie_sizes[:first].sum()])
         values = mean_reciprocals_of_firsts(start, tie_sizes[first : first + 1])
         return float(values[hits[first] - 1])
+
+    def significant_hits(
+        self, alpha: float, n_samples: int, n_positives: int
+    ) -> tuple[float, int, int]:
+        """The smallest significant value without ties, and h and k of the same event."""
+        ranks = range(1, n_samples - n_positives + 1)
+        k = bisect_right(ranks, 1, key=lambda k: int(min_hits(alpha, n_samples, n_positives, k)))
+        return (1.0 / k if k else math.nan), 1, k
+
+    def expected_in(self, model: Any, effect: float, n_samples: int, n_positives: int) -> float:
+        """Expected value in a model of rankings with an effect."""
+        return float(model.expected_reciprocal_rank(n_samples, n_positives, effect))
 
     def atoms(
         self, n_samples: int, n_positives: int, tie_sizes: Integers | None

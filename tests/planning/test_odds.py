@@ -14,12 +14,6 @@ from sklearn_rankinf._planning.odds import (
     Binormal,
     OddsRankings,
     ProportionalOdds,
-    expected_average_precision,
-    expected_hits,
-    expected_reciprocal_rank,
-    fisher_probabilities,
-    hits_tail,
-    placement_probabilities,
     placements,
 )
 
@@ -66,10 +60,10 @@ def test_hits_are_those_of_the_draws_one_by_one(odds):
                 h = np.arange(min(m, k) + 2)
                 tails = [float(sum(p for i, p in shares.items() if i >= least)) for least in h]
                 np.testing.assert_allclose(
-                    hits_tail(h, n, m, k, effect, WALLENIUS), tails, rtol=1e-12, atol=1e-15
+                    WALLENIUS.hits_tail(h, n, m, k, effect), tails, rtol=1e-12, atol=1e-15
                 )
                 mean = float(sum(i * p for i, p in shares.items()))
-                assert expected_hits(n, m, k, effect, WALLENIUS) == pytest.approx(mean, rel=1e-12)
+                assert WALLENIUS.expected_hits(n, m, k, effect) == pytest.approx(mean, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -87,16 +81,16 @@ def test_hits_of_longer_lists_are_those_of_the_draws_one_by_one(n, m, k, odds):
         after[1:] += (shares * hit)[:-1]
         shares = after
     tails = shares[::-1].cumsum()[::-1]
-    found = hits_tail(h, n, m, k, math.log(odds), WALLENIUS)
+    found = WALLENIUS.hits_tail(h, n, m, k, math.log(odds))
     np.testing.assert_allclose(found, tails, rtol=1e-9, atol=1e-12)
-    mean = expected_hits(n, m, k, math.log(odds), WALLENIUS)
+    mean = WALLENIUS.expected_hits(n, m, k, math.log(odds))
     assert mean == pytest.approx(float(shares @ h), rel=1e-11)
 
 
 def test_hits_of_many_samples_are_those_of_scipy():
     for n, m, k, h, odds in [(10**5, 1000, 10**4, 130, 1.3), (10**5, 10**4, 10**4, 1200, 1.3)]:
         reference = stats.nchypergeom_wallenius.sf(h - 1, n, m, k, odds)
-        found = hits_tail(h, n, m, k, math.log(odds), WALLENIUS)
+        found = WALLENIUS.hits_tail(h, n, m, k, math.log(odds))
         assert float(found) == pytest.approx(reference, rel=1e-6)
 
 
@@ -108,8 +102,8 @@ def test_hits_without_an_effect_are_hypergeometric(model, n, m, k):
     null = stats.hypergeom(n, m, k)
     h = np.unique(null.ppf([0.01, 0.3, 0.5, 0.9, 0.999]).astype(int))
     tolerance = 1e-10 if n < 10**9 else 1e-6  # scipy's own
-    np.testing.assert_allclose(hits_tail(h, n, m, k, 0.0, model), null.sf(h - 1), rtol=tolerance)
-    assert expected_hits(n, m, k, 0.0, model) == pytest.approx(m * k / n, rel=1e-10)
+    np.testing.assert_allclose(model.hits_tail(h, n, m, k, 0.0), null.sf(h - 1), rtol=tolerance)
+    assert model.expected_hits(n, m, k, 0.0) == pytest.approx(m * k / n, rel=1e-10)
 
 
 def test_binormal_hits_are_an_integral_over_the_threshold():
@@ -125,28 +119,7 @@ def test_binormal_hits_are_an_integral_over_the_threshold():
             return above * density.pdf(stats.norm.sf(t)) * stats.norm.pdf(t)
 
         reference = integrate.quad(integrand, -9, 9, epsabs=1e-13, limit=200)[0]
-        assert float(hits_tail(h, n, m, k, effect, BINORMAL)) == pytest.approx(reference, rel=1e-9)
-
-
-@pytest.mark.parametrize("odds", ODDS)
-def test_fisher_is_a_pair_of_conditional_binomials(odds):
-    for n, m, k in [(16, 5, 7), (16, 15, 3), (12, 1, 12), (10, 5, 9)]:
-        weights = {
-            h: math.comb(m, h) * math.comb(n - m, k - h) * odds**h
-            for h in range(max(0, k - n + m), min(m, k) + 1)
-        }
-        hits, shares = fisher_probabilities(n, m, k, math.log(odds))
-        assert hits.tolist() == list(weights)
-        exact = [float(weight / sum(weights.values())) for weight in weights.values()]
-        np.testing.assert_allclose(shares, exact, rtol=1e-12)
-
-
-def test_fisher_of_many_samples_is_that_of_scipy():
-    n, m, k, odds = 10**5, 3000, 5000, 1.4
-    hits, shares = fisher_probabilities(n, m, k, math.log(odds))
-    reference = stats.nchypergeom_fisher(n, m, k, odds)
-    assert float(hits @ shares) == pytest.approx(reference.mean(), rel=1e-9)
-    assert shares[hits >= 220].sum() == pytest.approx(reference.sf(219), rel=1e-6)
+        assert float(BINORMAL.hits_tail(h, n, m, k, effect)) == pytest.approx(reference, rel=1e-9)
 
 
 @pytest.mark.parametrize("odds", ODDS)
@@ -156,7 +129,7 @@ def test_placements_have_the_probabilities_of_their_draws(n, m, odds):
     assert ranks.tolist() == [list(one) for one in combinations(range(1, n + 1), m)]
     exact = [placement_probability(one, n, odds) for one in ranks.tolist()]
     assert sum(exact) == 1
-    found = placement_probabilities(ranks, n, math.log(odds))
+    found = WALLENIUS.placement_probabilities(ranks, n, math.log(odds))
     np.testing.assert_allclose(found, np.array(exact, dtype=float), rtol=1e-12)
 
 
@@ -166,10 +139,10 @@ def test_expected_values_are_sums_over_placements(n, m, odds):
     shares = {r: placement_probability(r, n, odds) for r in combinations(range(1, n + 1), m)}
     effect = math.log(odds)
     exact = float(sum(p * average_precision(r) for r, p in shares.items()))
-    found = expected_average_precision(n, m, effect, WALLENIUS)
+    found = WALLENIUS.expected_average_precision(n, m, effect)
     assert found == pytest.approx(exact, rel=1e-12)
     exact = float(sum(p / r[0] for r, p in shares.items()))
-    assert expected_reciprocal_rank(n, m, effect, WALLENIUS) == pytest.approx(exact, rel=1e-12)
+    assert WALLENIUS.expected_reciprocal_rank(n, m, effect) == pytest.approx(exact, rel=1e-12)
 
 
 def test_expected_average_precision_of_a_longer_list():
@@ -183,7 +156,7 @@ def test_expected_average_precision_of_a_longer_list():
         total += float(hit @ (h + 1.0)) / (t + 1.0)
         shares = shares - hit
         shares[1:] += hit[:-1]
-    found = expected_average_precision(n, m, math.log(odds), WALLENIUS)
+    found = WALLENIUS.expected_average_precision(n, m, math.log(odds))
     assert found == pytest.approx(total / m, rel=1e-10)
     assert found == pytest.approx(0.164555, abs=5e-7)
 
@@ -192,7 +165,7 @@ def test_expected_average_precision_of_a_longer_list():
 @pytest.mark.parametrize(("n", "m"), [(8, 3), (5, 4), (10**6, 1000), (10**6, 10**6 - 3), (50, 1)])
 def test_expected_values_without_an_effect_are_those_of_chance(model, n, m):
     null = ap_null_distribution(n, m)
-    found = expected_average_precision(n, m, 0.0, model)
+    found = model.expected_average_precision(n, m, 0.0)
     assert found == pytest.approx(null.mean(), rel=1e-12)
 
 
@@ -208,9 +181,9 @@ def test_simulated_rankings_have_the_expected_values(model):
     assert ranks.min() >= 1
     assert ranks.max() <= n
     for values, expected in (
-        (average_precision_values(ranks), expected_average_precision(n, m, effect, model)),
-        (1.0 / ranks[:, 0], expected_reciprocal_rank(n, m, effect, model)),
-        ((ranks <= 10).sum(axis=1), expected_hits(n, m, 10, effect, model)),
+        (average_precision_values(ranks), model.expected_average_precision(n, m, effect)),
+        (1.0 / ranks[:, 0], model.expected_reciprocal_rank(n, m, effect)),
+        ((ranks <= 10).sum(axis=1), model.expected_hits(n, m, 10, effect)),
         (ranks.sum(axis=1), m * (m + 1) / 2 + m * (n - m) * 0.25),
     ):
         error = values.std() / math.sqrt(n_draws)
@@ -231,5 +204,5 @@ def test_draws_follow_the_distribution_of_placements():
     listed = placements(n, m)
     number = {tuple(one): i for i, one in enumerate(listed.tolist())}
     counts = np.bincount([number[tuple(one)] for one in ranks.tolist()], minlength=len(listed))
-    expected = n_draws * placement_probabilities(listed, n, effect)
+    expected = n_draws * WALLENIUS.placement_probabilities(listed, n, effect)
     assert stats.chisquare(counts, expected).pvalue > 1e-4

@@ -143,8 +143,8 @@ def test_plan_for_another_model(capsys):
         "The model of the rankings is binormal: the scores of targets and of other items have "
         "normal distributions."
     )
-    assert main([*command, *hits, "--odds", "3", "--model", "fisher", "--json"]) == 0
-    needed = min_positives(prevalence=0.1, odds=3.0, model="fisher", **options)
+    assert main([*command, *hits, "--odds", "3", "--json"]) == 0
+    needed = min_positives(prevalence=0.1, odds=3.0, **options)
     assert json.loads(capsys.readouterr().out) == {"min_positives": needed}
 
 
@@ -170,7 +170,6 @@ def test_plan_for_another_model(capsys):
             ["--n", "9", "--m", "3", "--odds", "2", "--model", "binormal"],
             "needs --auc: give --auc 0.666667",
         ),
-        (["--n", "9", "--m", "3", "--model", "fisher"], "model='fisher' is for recall, precision"),
         (["--n", "9", "--m", "3", "--metric", "recall_at_k", "--k", "9"], "--k 9 is the number of"),
     ],
 )

@@ -18,7 +18,6 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import GridSearchCV
 
 from sklearn_rankinf import (
-    AveragePrecision,
     NullDistributionDisplay,
     Ranking,
     RankStatistic,
@@ -40,8 +39,8 @@ from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.inversion.band_limited import BandLimitedTails
 from sklearn_rankinf._engine.means.distribution import MeanDistribution
 from sklearn_rankinf._model_selection.scorers import resolution
+from sklearn_rankinf._null.critical_values import critical_region
 from sklearn_rankinf._null.distribution import NullDistribution
-from sklearn_rankinf._planning.critical_values import critical_region
 from sklearn_rankinf._report.report import make_report
 
 N, M = 150, 15
@@ -262,10 +261,9 @@ def test_resolution_of_scorers():
 
 @pytest.mark.parametrize("level", [0.05, 1e-4])
 def test_critical_values_keep_the_level(level, monkeypatch):
-    options = {"method": "auto", "random_state": 0}
-    exact = critical_region(AveragePrecision(), 300, 30, level, **options)
+    exact = critical_region(ap_null_distribution(300, 30), level)
     monkeypatch.setattr(ComputedDistribution, "_far_tail", unknown)
-    bounded = critical_region(AveragePrecision(), 300, 30, level, **options)
+    bounded = critical_region(ap_null_distribution(300, 30), level)
     assert bounded.critical_value >= exact.critical_value
     assert bounded.level <= level
     monkeypatch.undo()

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
-import numpy as np
 from scipy.optimize import brentq
 
 from sklearn_rankinf._null.distribution import NullDistribution
-from sklearn_rankinf._null.metrics import frozen_null_distribution
 from sklearn_rankinf._null.ranks import rounding_of
-from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
-from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
-from sklearn_rankinf._statistics.hypergeometric import log_tail, min_hits
 
 # Levels whose relative difference is at most this count as equal.
 _SAME = 1e-12
@@ -26,9 +20,8 @@ _MARGINS = (1e-9, 1e-7, 1e-5)
 _PRECISION, _CONTINUOUS = 1e-9, 1e-6
 
 
-@dataclass(frozen=True, eq=False)
-class Region:
-    """Region of values of a metric that are significant.
+class Region(NamedTuple):
+    """Values of a metric that are significant.
 
     Attributes
     ----------
@@ -36,71 +29,38 @@ class Region:
         Smallest significant value, nan if there is none, and its probability by chance. Where the
         null distribution only has a guaranteed upper bound of the probability, both are those of
         the bound, so that the test keeps its level.
-    event : tuple of int or None
-        Number of hits h and cut-off k such that at least h hits among the first k samples are the
-        same event; None if there is no such event.
     edge : float
         Lower limit of the significant values, which allows for rounding of the critical value.
     """
 
     critical_value: float
     level: float
-    event: tuple[int, int] | None = None
-    edge: float = math.inf
+    edge: float
 
 
-def critical_region(
-    metric: Metric, n: int, m: int, alpha: float, *, method: str, random_state: Any
-) -> Region:
-    """Critical region of the test of a metric with n samples, m of them positive.
-
-    `method` applies to the null distributions of metrics that are more than a number of hits.
-    """
-    if m in (0, n):
-        return Region(math.nan, 0.0)
-    if isinstance(metric, HitsAtK):
-        h = int(min_hits(alpha, n, m, metric.k))
-        if h > min(m, metric.k):
-            return Region(math.nan, 0.0)
-        return _region_of_hits(h / float(metric.divided_by(n, m)), n, m, h, int(metric.k))
-    if isinstance(metric, FirstHitStatistic):
-        rank = _last_significant_rank(n, m, alpha)
-        return _region_of_hits(1.0 / rank, n, m, 1, rank) if rank else Region(math.nan, 0.0)
-    assert isinstance(metric, Statistic)
-    null = frozen_null_distribution(metric, n, m, method=method, random_state=random_state)
-    return _region_of_distribution(metric, null, alpha)
+NOTHING = Region(math.nan, 0.0, math.inf)
 
 
-def is_significant(
-    value: float, metric: Statistic, n: int, m: int, alpha: float, *, method: str, random_state: Any
-) -> bool:
-    """Whether a value is in the critical region, for one evaluation of the null distribution."""
-    if m in (0, n):
-        return False
-    null = frozen_null_distribution(metric, n, m, method=method, random_state=random_state)
-    above = value + _SAME * abs(value) + rounding_of(metric, n, m)
-    return bool(null.pvalue(min(above, float(metric.maximum(n, m)))) <= _allowed(alpha))
-
-
-def _region_of_hits(value: float, n: int, m: int, h: int, k: int) -> Region:
-    """Region of the values that mean at least h hits among the first k samples."""
-    level = float(np.exp(log_tail(h, n, m, k)))
-    return Region(value, level, (h, k), value * (1.0 - _SAME))
-
-
-def _region_of_distribution(metric: Statistic, null: NullDistribution, alpha: float) -> Region:
-    """Region from the quantile of a null distribution and the next larger value."""
-    n, m = null.n_samples, null.n_positives
-    best = float(metric.maximum(n, m))
+def critical_region(null: NullDistribution, alpha: float) -> Region:
+    """Critical region of a test, from a quantile of its null distribution and the next value."""
+    n, m, statistic = null.n_samples, null.n_positives, null.statistic
+    best = float(statistic.maximum(n, m))
     below = _last_below(null, alpha, best)
-    span = metric.span(n, m)
+    span = statistic.span(n, m)
     if span > 0.0 and not null._is_listed:
-        value, level = _next_multiple(null, below, alpha, best, span, metric.offset(n, m))
+        value, level = _next_multiple(null, below, alpha, best, span, statistic.offset(n, m))
     else:
         value, level = _next_above(null, below, alpha, best)
     if not level > 0.0:
-        return Region(math.nan, 0.0)
-    return Region(value, level, None, value - _SAME * abs(value) - rounding_of(metric, n, m))
+        return NOTHING
+    return Region(value, level, value - _SAME * abs(value) - rounding_of(statistic, n, m))
+
+
+def is_significant(null: NullDistribution, value: float, alpha: float) -> bool:
+    """Whether a value is in the critical region, for one evaluation of the null distribution."""
+    n, m, statistic = null.n_samples, null.n_positives, null.statistic
+    above = value + _SAME * abs(value) + rounding_of(statistic, n, m)
+    return bool(null.pvalue(min(above, float(statistic.maximum(n, m)))) <= _allowed(alpha))
 
 
 def _allowed(alpha: float) -> float:
@@ -161,14 +121,3 @@ def _next_above(
         if null.pvalue(value) <= _allowed(alpha):
             break
     return value, float(null.pvalue(value))
-
-
-def _last_significant_rank(n: int, m: int, alpha: float) -> int:
-    """Last rank of the first positive that is significant; 0 if there is none."""
-    low, high = 0, n - m + 1
-    log_alpha = math.log(_allowed(alpha))
-    while high - low > 1:
-        middle = (low + high) // 2
-        is_significant = float(log_tail(1, n, m, middle)) <= log_alpha
-        low, high = (middle, high) if is_significant else (low, middle)
-    return low
