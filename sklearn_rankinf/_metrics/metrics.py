@@ -7,7 +7,7 @@ distribution and its influence values are derived from this definition.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from numbers import Integral
@@ -44,6 +44,7 @@ from sklearn_rankinf._ranking import (
     warn_caller,
 )
 from sklearn_rankinf._statistics.additive import (
+    Denominators,
     HitsAtK,
     Metric,
     Statistic,
@@ -161,6 +162,7 @@ class AveragePrecision(_Callable, Statistic):
     0.6667
     """
 
+    has_exact_mean = True
     k: Any = None
     normalize: str = "min"
 
@@ -194,6 +196,17 @@ class AveragePrecision(_Callable, Statistic):
         if self.k is None or self.normalize == "positives":
             return float(max(n_positives, 1))
         return float(max(min(n_positives, self.k), 1))
+
+    def denominators(
+        self, n_samples: int, n_positives: int, tie_sizes: Integers | None
+    ) -> Denominators | None:
+        """The divisor, and the ranks at which precisions are summed."""
+        ranks: Sequence[int] = range(1, (self.horizon or n_samples) + 1)
+        if tie_sizes is not None:
+            if self.k is not None:
+                return None  # a block that straddles k adds sums of other fractions
+            ranks = np.cumsum(tie_sizes).tolist()
+        return round(self.divisor(n_positives)), ranks
 
     def best(self, n_samples: int, n_positives: int) -> float:
         """Value of a perfect ranking without ties."""
@@ -632,6 +645,7 @@ class RocAuc(RankStatistic):
     """
 
     needs_misses = True
+    has_exact_mean = True
 
     @property
     def title(self) -> str:
@@ -684,6 +698,13 @@ class RocAuc(RankStatistic):
     def expected_in(self, model: Any, effect: float, n_samples: int, n_positives: int) -> float:
         """Expected value in a model of rankings with an effect, the logit of this value."""
         return float(expit(effect))
+
+    def denominators(
+        self, n_samples: int, n_positives: int, tie_sizes: Integers | None
+    ) -> Denominators | None:
+        """Number of pairs, of which tied ones count one half."""
+        n_pairs = n_positives * (n_samples - n_positives)
+        return n_pairs if tie_sizes is None else 2 * n_pairs, (1,)
 
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
         """Influence values of the items of a ranking, which give DeLong's variance."""
@@ -746,6 +767,7 @@ class DiscountedCumulativeGain(RankStatistic):
     (0.9675, 2.0)
     """
 
+    has_exact_mean = True
     k: Any = None
     normalize: bool = False
 
@@ -892,6 +914,7 @@ class RobustInitialEnhancement(RankStatistic):
     1.9999
     """
 
+    has_exact_mean = True
     alpha: float = 20.0
 
     def __post_init__(self) -> None:
@@ -973,6 +996,7 @@ class Bedroc(RankStatistic):
     """
 
     needs_misses = True
+    has_exact_mean = True
     alpha: float = 20.0
 
     def __post_init__(self) -> None:

@@ -21,7 +21,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._estimation.estimates import Estimate
 from sklearn_rankinf._guard import default_errors
-from sklearn_rankinf._metrics.metrics import AveragePrecision, as_metric, in_sentence
+from sklearn_rankinf._metrics.metrics import as_metric, in_sentence
 from sklearn_rankinf._model_selection.fold_means import FoldMean
 from sklearn_rankinf._model_selection.folds import (
     check_folds,
@@ -48,7 +48,7 @@ from sklearn_rankinf._null.distribution import (
     monte_carlo_error,
     resamples_of,
 )
-from sklearn_rankinf._null.mean import MeanNullDistribution
+from sklearn_rankinf._null.metrics import mean_of
 from sklearn_rankinf._permutation.draws import Draws
 from sklearn_rankinf._permutation.exchange import AnyExchange
 from sklearn_rankinf._permutation.restrictions import RESTRICTED, exchange_of
@@ -79,7 +79,7 @@ from sklearn_rankinf._results import (
 from sklearn_rankinf._significance.metric_test import significance_of
 from sklearn_rankinf._significance.results import as_log10, permutation_interval, pvalue_fields
 from sklearn_rankinf._statistics.additive import Metric, Statistic
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics.increments import Floats
 
 _COMBINATIONS = ("bonferroni", "twice_mean", "cauchy", "convolution", "fisher")
 _CONVOLVED = ("analytic", "permutation", "normal", "pearson3")
@@ -428,8 +428,7 @@ def cross_val_significance(
     * ``"convolution"`` is :math:`P(\bar S \ge \bar s)` for the mean over the folds, given the ties,
       if labels are permuted within folds. It needs a
       :class:`sklearn.frozen.FrozenEstimator` and disjoint held-out samples. The null distribution
-      is exact for average precision without `k`; for other metrics ``method="auto"`` selects
-      permutation, as the `method` of the null distribution in the result shows.
+      is exact, but for custom metrics, for which ``method="auto"`` selects permutation.
 
     All combinations are computed from logarithms, so that p-values below the smallest float can be
     combined too. P-values of folds that share training data are dependent: Fisher's and Stouffer's
@@ -526,7 +525,10 @@ def cross_val_significance(
         for fold in folds
     )
     tests = _test(held_out, as_metric(metric, k), tested, n_jobs)
-    null = _distribution_of_mean(tests, n_jobs, **tested) if combine == "convolution" else None
+    null = None
+    if combine == "convolution":
+        of_folds = [test.null_distribution for test in tests]
+        null = mean_of(as_metric(metric, k), of_folds, n_jobs=n_jobs, **tested)
     shared = samples_in_several_folds(sample, folds)
     result = replace(
         _combine(tests, combine, null),
@@ -785,104 +787,6 @@ def _log_cauchy(log_pvalues: Floats, least: float) -> float:
         return math.log(log_pvalues.size) - float(logsumexp(-log_pvalues))
     # tan(pi / 2 - x) = 1 / tan(x), and pi / 2 - arctan(t) is the angle of (t, 1).
     return math.log(math.atan2(1.0, np.mean(1.0 / np.tan(math.pi * pvalues))) / math.pi)
-
-
-def _distribution_of_mean(
-    tests: Sequence[Any],
-    n_jobs: int | None,
-    *,
-    method: str,
-    n_permutations: int,
-    random_state: int,
-) -> FoldMeanNullDistribution:
-    """Null distribution of the mean of independent folds, exact only for average precision."""
-    nulls = [test.null_distribution for test in tests]
-    statistics = {null.statistic for null in nulls}
-    if len(statistics) > 1:
-        raise ValueError(
-            "combine='convolution' needs the same statistic in all folds, but they differ: "
-            f"{', '.join(sorted(map(repr, statistics)))}. Pass k as a number of samples, or use "
-            "folds of equal size."
-        )
-    statistic = nulls[0].statistic
-    if not isinstance(statistic, Statistic):
-        raise ValueError(
-            "combine='convolution' has no null distribution of the mean of reciprocal ranks: pass "
-            "combine='bonferroni', or another metric."
-        )
-    is_exact = statistic == AveragePrecision()
-    if method == "analytic" and not is_exact:
-        raise ValueError(
-            "method='analytic' has a null distribution of the mean over folds only for average "
-            f"precision without k; got {statistic}: pass method='permutation'."
-        )
-    if method == "auto":
-        method = "analytic" if is_exact else "permutation"
-    sizes = [(null.n_samples, null.n_positives, null.tie_sizes) for null in nulls]
-    seeds = np.random.SeedSequence(random_state)
-    return FoldMeanNullDistribution(statistic, sizes, method, n_permutations, seeds, n_jobs)
-
-
-class FoldMeanNullDistribution(MeanNullDistribution):
-    """Frozen null distribution of the mean of a metric over independent folds.
-
-    It has the methods of every null distribution.
-
-    Attributes
-    ----------
-    method : str
-        Method of the null distribution: ``"analytic"``, ``"permutation"``, ``"normal"`` or
-        ``"pearson3"``.
-    n_samples, n_positives : ndarray of shape (n_splits,)
-        Number of held-out samples and of held-out positives of each fold.
-    tie_sizes : tuple of ndarray or None
-        Sizes of the blocks of equal scores of each fold, best score first; None without ties.
-    statistic : object
-        The statistic that is averaged.
-
-    See Also
-    --------
-    sklearn_rankinf.cross_val_significance : Function whose result has this distribution.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from sklearn.frozen import FrozenEstimator
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn_rankinf import cross_val_significance
-    >>> X, y = make_classification(300, weights=[0.9], random_state=0)
-    >>> scorer = FrozenEstimator(LogisticRegression().fit(X[:150], y[:150]))
-    >>> result = cross_val_significance(scorer, X[150:], y[150:], cv=3, combine="convolution")
-    >>> null = result.null_distribution
-    >>> result.pvalue == null.pvalue(result.statistic)
-    True
-    """
-
-    statistic: Statistic
-
-    def __init__(
-        self,
-        statistic: Statistic,
-        sizes: Sequence[tuple[int, int, Integers | None]],
-        method: str,
-        n_permutations: int,
-        seeds: np.random.SeedSequence,
-        n_jobs: int | None,
-    ) -> None:
-        super().__init__(sizes, method, n_permutations, seeds, n_jobs)
-        self.statistic = statistic
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({self.statistic}, n_splits={self.n_samples.size}, "
-            f"n_samples={self.n_samples.sum()}, n_positives={self.n_positives.sum()}, "
-            f"method={self.method!r})"
-        )
-
-    def _best(self) -> float:
-        sizes = zip(self.n_samples.tolist(), self.n_positives.tolist(), strict=True)
-        best = [self.statistic.maximum(n, m) if m else 0.0 for n, m in sizes]
-        return math.fsum(best) / len(best)
 
 
 # Searches.

@@ -92,6 +92,8 @@ class NullDistribution:
 
     # Accepted relative error of tail probabilities.
     _tolerance = 0.0
+    # Distance within which values count as equal, beside the relative one.
+    _rounding: float = 0.0
     # Number of random labellings after which sampling stopped early; None if it did not.
     _stopped_after: int | None = None
 
@@ -687,17 +689,17 @@ class NullDistribution:
         null = self._distribution
         assert isinstance(null, BoundedDistribution)
         if alternative == "greater":
-            return null.bounds(_down(t), 1)
+            return null.bounds(self._below(t), 1)
         if alternative == "less":
-            return null.bounds(_up(t), -1)
-        lower, upper = np.minimum(null.bounds(_down(t), 1), null.bounds(_up(t), -1))
+            return null.bounds(self._above(t), -1)
+        lower, upper = np.minimum(null.bounds(self._below(t), 1), null.bounds(self._above(t), -1))
         return np.minimum(2.0 * lower, 1.0), np.minimum(2.0 * upper, 1.0)
 
     def _above(self, t: Floats) -> Floats:
-        return _up(t)
+        return _up(t) + self._rounding
 
     def _below(self, t: Floats) -> Floats:
-        return _down(t)
+        return _down(t) - self._rounding
 
     @property
     def _counts_resamples(self) -> Any:

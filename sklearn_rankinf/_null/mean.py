@@ -1,9 +1,8 @@
-"""Null distribution of mean average precision over independent queries."""
+"""Null distribution of the mean of a metric over independent queries."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,30 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from sklearn_rankinf._engine.distribution import exact_mean_and_variance
 from sklearn_rankinf._engine.listed import Distribution, ListedDistribution
-from sklearn_rankinf._engine.means.distribution import Part, mean_distribution
-from sklearn_rankinf._metrics.metrics import AveragePrecision
+from sklearn_rankinf._engine.means.distribution import mean_distribution
+from sklearn_rankinf._engine.means.variables import Part
 from sklearn_rankinf._null.distribution import ApproximateDistribution, NullDistribution
 from sklearn_rankinf._permutation.draws import Sampler
 from sklearn_rankinf._permutation.mean import MeanSampler
-from sklearn_rankinf._ranking import (
-    as_seed_sequence,
-    check_counts,
-    check_integer,
-    check_n_jobs,
-    check_option,
-    check_tie_sizes,
-)
+from sklearn_rankinf._ranking import check_counts, check_tie_sizes
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Integers
-from sklearn_rankinf._statistics.moments import skewness_and_kurtosis
-
-METHODS_OF_MEANS = ("auto", "analytic", "permutation", "normal", "pearson3")
 
 
 class MeanNullDistribution(NullDistribution):
-    """Frozen null distribution of mean average precision over independent queries.
+    """Frozen null distribution of the mean of a metric over independent queries.
 
     It has the methods of every null distribution.
 
@@ -53,7 +41,7 @@ class MeanNullDistribution(NullDistribution):
     See Also
     --------
     sklearn_rankinf.metric_null_distribution : Function that returns this distribution.
-    sklearn_rankinf.mean_average_precision_test : Test whose result has this distribution.
+    sklearn_rankinf.metric_test : Test whose result has this distribution.
 
     Examples
     --------
@@ -69,36 +57,43 @@ class MeanNullDistribution(NullDistribution):
 
     def __init__(
         self,
-        sizes: Sequence[tuple[int, int, Integers | None]],
+        statistic: Any,
+        queries: Sequence[NullDistribution],
         method: str,
         n_permutations: int,
         seeds: np.random.SeedSequence,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
-        super().__init__(AveragePrecision(), 1, 1, None, method, n_permutations, seeds, n_jobs)
-        self.n_samples = np.array([n for n, _, _ in sizes], dtype=np.int64)
-        self.n_positives = np.array([m for _, m, _ in sizes], dtype=np.int64)
-        self.tie_sizes = tuple(ties for _, _, ties in sizes)
+        super().__init__(statistic, 1, 1, None, method, n_permutations, seeds, n_jobs, verbose)
+        self.n_samples = np.array([null.n_samples for null in queries], dtype=np.int64)
+        self.n_positives = np.array([null.n_positives for null in queries], dtype=np.int64)
+        self.tie_sizes = tuple(null.tie_sizes for null in queries)
+        same: dict[tuple[Any, ...], list[int]] = {}
+        for query, null in enumerate(queries):
+            ties = None if null.tie_sizes is None else null.tie_sizes.tobytes()
+            key = null.statistic, null.n_samples, null.n_positives, ties
+            same.setdefault(key, []).append(query)
+        # Each different distribution, and the numbers of its queries.
+        self._different = [(queries[own[0]], np.array(own)) for own in same.values()]
+        self._counts = [(null, own.size) for null, own in self._different]
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}(n_queries={self.n_samples.size}, "
+            f"{type(self).__name__}({self.statistic}, n_queries={self.n_samples.size}, "
             f"n_samples={self.n_samples.sum()}, n_positives={self.n_positives.sum()}, "
             f"method={self.method!r})"
         )
 
     @cached_property
-    def _parts(self) -> list[Part]:
-        """Groups of queries with equal sizes and ties, in the order of their first queries."""
-        columns = self.n_samples.tolist(), self.n_positives.tolist(), self.tie_sizes
-        sizes = [(key_of_sizes(*problem), problem) for problem in zip(*columns, strict=True)]
-        problems, counts = dict(sizes), Counter(key for key, _ in sizes)
-        return [Part(*problems[key], count) for key, count in counts.items()]
-
-    @cached_property
     def _distribution(self) -> Distribution:
         if self.method == "analytic" or self.var() == 0.0:
-            return mean_distribution(self.statistic, self._parts)
+            return mean_distribution(
+                [
+                    Part(null.statistic, null.n_samples, null.n_positives, null.tie_sizes, count)
+                    for null, count in self._counts
+                ]
+            )
         if self.method == "permutation":
             sample = np.sort(self._permutation_sample())
             return ListedDistribution(sample, np.zeros(sample.size))
@@ -109,63 +104,36 @@ class MeanNullDistribution(NullDistribution):
 
     @cached_property
     def _sampler(self) -> Sampler:
-        return MeanSampler(self.statistic, self._parts)
-
-    @cached_property
-    def _moments_of_parts(self) -> list[tuple[int, float, float]]:
-        """Number of queries, mean and variance of each group of equal queries."""
-        return [
-            (part.count, *exact_mean_and_variance(self.statistic, *_problem(part)))
-            for part in self._parts
-        ]
+        varying = [(null._sampler, n) for null, n in self._counts if null.var() > 0.0]
+        constant = math.fsum(null.mean() * n for null, n in self._counts if not null.var())
+        return MeanSampler(varying, constant, self.n_samples.size)
 
     @cached_property
     def _mean_and_variance(self) -> tuple[float, float]:
         n = self.n_samples.size
-        mean = math.fsum(count * mean for count, mean, _ in self._moments_of_parts) / n
-        variance = math.fsum(count * var for count, _, var in self._moments_of_parts) / n**2
-        return mean, variance
+        mean = math.fsum(count * null.mean() for null, count in self._counts) / n
+        return mean, math.fsum(count * null.var() for null, count in self._counts) / n**2
 
     @cached_property
     def _skewness_and_kurtosis(self) -> tuple[float, float]:
         # Cumulants of independent variables add up.
-        third, fourth = [], []
-        for part, (count, _, variance) in zip(self._parts, self._moments_of_parts, strict=True):
-            if variance > 0.0:
-                skewness, kurtosis = skewness_and_kurtosis(self.statistic, *_problem(part))
-                third.append(count * skewness * variance**1.5)
-                fourth.append(count * kurtosis * variance**2)
-        total = self.var() * self.n_samples.size**2
-        return math.fsum(third) / total**1.5, math.fsum(fourth) / total**2
+        total, found = self.var() * self.n_samples.size**2, []
+        for order in (3, 4):
+            cumulants = (
+                count * null._standardized_cumulant(order) * null.var() ** (order / 2)
+                for null, count in self._counts
+                if null.var() > 0.0
+            )
+            found.append(math.fsum(cumulants) / total ** (order / 2))
+        return found[0], found[1]
 
     def _best(self) -> float:
-        return float(np.mean(self.n_positives > 0))
+        return float(sum(n * null._best() for null, n in self._counts) / self.n_samples.size)
 
-
-def key_of_sizes(n_samples: int, n_positives: int, tie_sizes: Integers | None) -> tuple[Any, ...]:
-    return n_samples, n_positives, None if tie_sizes is None else tie_sizes.tobytes()
-
-
-def _problem(part: Part) -> tuple[int, int, Integers | None]:
-    return part.n_samples, part.n_positives, part.tie_sizes
-
-
-def frozen_map_distribution(
-    sizes: Sequence[tuple[int, int, Integers | None]],
-    *,
-    method: str,
-    n_permutations: int,
-    random_state: Any,
-    n_jobs: int | None = None,
-) -> MeanNullDistribution:
-    method = check_option(method, "method", METHODS_OF_MEANS, " for mean average precision")
-    return MeanNullDistribution(
-        sizes,
-        method,
-        check_integer(n_permutations, "n_permutations", 1),
-        as_seed_sequence(random_state),
-        check_n_jobs(n_jobs),
-    )
+    @cached_property
+    def _rounding(self) -> float:
+        """Distance within which values near 0 are equal after adding larger constants."""
+        return max(null._rounding for null, _ in self._counts)
 
 
 def checked_sizes(

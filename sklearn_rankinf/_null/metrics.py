@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,18 +11,20 @@ from numpy.typing import ArrayLike
 from sklearn_rankinf._metrics.metrics import (
     AveragePrecision,
     as_metric,
+    check_scalar_k,
     check_weights,
     in_sentence,
 )
 from sklearn_rankinf._null.distribution import NullDistribution
 from sklearn_rankinf._null.hits import TopKNullDistribution
-from sklearn_rankinf._null.mean import checked_sizes, frozen_map_distribution
+from sklearn_rankinf._null.mean import MeanNullDistribution, checked_sizes
 from sklearn_rankinf._null.ranks import ListedNullDistribution, RankNullDistribution
 from sklearn_rankinf._ranking import (
     as_seed_sequence,
     check_counts,
     check_integer,
     check_n_jobs,
+    check_no_closed_form,
     check_option,
     check_tie_sizes,
     check_verbose,
@@ -55,7 +57,7 @@ def metric_null_distribution(
     ----------
     n_samples : int or sequence of int
         Number of samples. A sequence contains the number of samples of each query; the null
-        distribution is then that of mean average precision over independent queries.
+        distribution is then that of the mean of the metric over independent queries.
     n_positives : int or sequence of int
         Number of positives among them; of each query, if `n_samples` is a sequence. A query
         without positives counts as 0.
@@ -79,7 +81,8 @@ def metric_null_distribution(
         ``"zhang_su"``; recall, precision, enrichment and F-score at k have ``"binomial"``, which
         treats the hits as draws with replacement, in whole numbers, instead of ``"pearson3"``, and
         a continuity correction with ``"normal"``. If a metric can take only one value, all methods
-        agree.
+        agree. Means over queries have neither ``"zhang_su"`` nor ``"binomial"``. The mean of a
+        custom metric has no exact null distribution: ``"auto"`` is then permutation.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     random_state : int, RandomState, Generator or None, default=0
@@ -98,10 +101,9 @@ def metric_null_distribution(
         If `metric` is a class, or a number has the wrong type.
     ValueError
         If `metric` is unknown, requires a `k` or does not accept one, a number is out of its
-        range, the tie sizes do not add up to `n_samples`, sequences differ in length or are given
-        for another metric than average precision without `k`, a weight of a custom metric is
-        negative, not finite or larger than that of a better rank, or the metric does not have the
-        `method`.
+        range, the tie sizes do not add up to `n_samples`, sequences differ in length, a weight of a
+        custom metric is negative, not finite or larger than that of a better rank, or the metric
+        does not have the `method`.
 
     See Also
     --------
@@ -118,13 +120,14 @@ def metric_null_distribution(
     bounds. The weights of the first 100,000 ranks are checked, and those of a sample of later
     ranks.
 
-    Over Q independent queries, :math:`\mathrm{MAP} = \frac{1}{Q} \sum_q \mathrm{AP}_q` has the
-    mean :math:`\frac{1}{Q} \sum_q \mathrm{E\,AP}_q` and the variance
-    :math:`\frac{1}{Q^2} \sum_q \mathrm{Var\,AP}_q`, both exact here. If at most five million
-    different values are possible, all of them are listed. Otherwise the moment generating function,
-    which is the product of those of the queries, is inverted along a contour. The distribution of
-    short rankings can be too coarse for this inversion; then values rounded down to a lattice are
-    convolved, which bounds the tail on both sides.
+    Over Q independent queries, :math:`\bar S = \frac{1}{Q} \sum_q S_q` has the mean
+    :math:`\frac{1}{Q} \sum_q \mathrm{E}\, S_q` and the variance
+    :math:`\frac{1}{Q^2} \sum_q \mathrm{Var}\, S_q`, both exact here. If few different values are
+    possible, all of them are listed. If all values are multiples of a step, such as those of hits
+    at k, their probabilities are convolved. Otherwise the moment generating function, which is the
+    product of those of the queries, is inverted along a contour. The distribution of short rankings
+    can be too coarse for this inversion; then values rounded down to a lattice are convolved, which
+    bounds the tail on both sides.
 
     Examples
     --------
@@ -153,12 +156,8 @@ def metric_null_distribution(
     """
     statistic = as_metric(metric, k)
     if np.ndim(n_samples) > 0 or np.ndim(n_positives) > 0:
-        if not isinstance(statistic, AveragePrecision) or statistic.k is not None:
-            raise ValueError(
-                "Sequences of sizes are for the mean of average precision over queries; pass one "
-                f"n_samples and one n_positives for {in_sentence(statistic.title)}."
-            )
-        return frozen_map_distribution(
+        return frozen_mean_distribution(
+            statistic,
             checked_sizes(n_samples, n_positives, tie_sizes),
             method=method,
             n_permutations=n_permutations,
@@ -309,6 +308,51 @@ def frozen_null_distribution(
     )
 
 
+def frozen_mean_distribution(
+    metric: Metric, sizes: Sequence[tuple[int, int, Integers | None]], **options: Any
+) -> MeanNullDistribution:
+    """The null distribution of the mean of a metric over independent queries, from their sizes."""
+    check_scalar_k(metric)
+    _method_of_mean(metric, options.get("method", "auto"))
+    # All null distributions share one seed, so that a generator is drawn from only once.
+    options["random_state"] = as_seed_sequence(options.get("random_state", 0))
+    nulls = [
+        frozen_null_distribution(metric, n, m, tie_sizes=ties, **options) for n, m, ties in sizes
+    ]
+    return mean_of(metric, nulls, **options)
+
+
+def mean_of(
+    metric: Metric,
+    nulls: Sequence[NullDistribution],
+    *,
+    method: str = "auto",
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> MeanNullDistribution:
+    """The null distribution of the mean of independent values of a metric."""
+    return MeanNullDistribution(
+        metric,
+        nulls,
+        _method_of_mean(metric, method),
+        check_integer(n_permutations, "n_permutations", 1),
+        as_seed_sequence(random_state),
+        check_n_jobs(n_jobs),
+        check_verbose(verbose),
+    )
+
+
+def _method_of_mean(metric: Metric, method: Any) -> str:
+    methods = [name for name in _methods_of(metric) if name not in ("zhang_su", "binomial")]
+    method = check_option(method, "method", methods, f" for mean {in_sentence(metric.title)}")
+    if not metric.has_exact_mean and method in ("auto", "analytic"):
+        check_no_closed_form(method, f"the mean of {metric!r}")
+        return "permutation"
+    return str(method)
+
+
 def check_metric_and_method(
     metric: Metric, method: Any, n: int, m: int, tie_sizes: Integers | None = None
 ) -> tuple[Metric, str]:
@@ -337,11 +381,13 @@ def _kind_of(metric: Metric) -> Callable[..., NullDistribution]:
 
 def check_method(metric: Metric, method: Any) -> str:
     """Read a method of the null distributions of a metric."""
+    return str(check_option(method, "method", _methods_of(metric), f" for {metric.title}"))
+
+
+def _methods_of(metric: Metric) -> list[str]:
     methods = ["auto", "analytic", "permutation", "normal"]
     methods.append("binomial" if isinstance(metric, HitsAtK) else "pearson3")
-    if isinstance(metric, AveragePrecision):
-        methods.append("zhang_su")
-    return str(check_option(method, "method", methods, f" for {metric.title}"))
+    return [*methods, "zhang_su"] if isinstance(metric, AveragePrecision) else methods
 
 
 def _check_zhang_su(n: int, m: int, k: int | None, tie_sizes: Integers | None) -> None:

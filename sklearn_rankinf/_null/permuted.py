@@ -132,12 +132,6 @@ class PermutationDistribution(NullDistribution):
     def _counts_resamples(self) -> bool:
         return True
 
-    def _above(self, t: Floats) -> Floats:
-        return super()._above(t) + self._rounding
-
-    def _below(self, t: Floats) -> Floats:
-        return super()._below(t) - self._rounding
-
     def _best(self) -> float:
         return self._permuted.best()
 

@@ -86,21 +86,7 @@ class RankNullDistribution(NullDistribution):
     def _sampler(self) -> NullSampler:
         return NullSampler(*self._problem)
 
-    def _above(self, t: Floats) -> Floats:
-        return super()._above(t) + self._rounding
-
-    def _below(self, t: Floats) -> Floats:
-        return super()._below(t) - self._rounding
-
-    def _bounds(self, t: Floats, alternative: str) -> tuple[Floats, Floats]:
-        if alternative == "greater":
-            return super()._bounds(t - self._rounding, alternative)
-        if alternative == "less":
-            return super()._bounds(t + self._rounding, alternative)
-        lower, upper = np.minimum(self._bounds(t, "greater"), self._bounds(t, "less"))
-        return np.minimum(2.0 * lower, 1.0), np.minimum(2.0 * upper, 1.0)
-
-    @property
+    @cached_property
     def _rounding(self) -> float:
         """Distance within which values near 0 are equal after adding a larger constant."""
         statistic, n, m, _ = self._problem

@@ -1,7 +1,6 @@
 """Draws of the mean of a statistic over independent queries, each under random labelling.
 
-The queries are drawn one after the other with :class:`NullSampler`; queries whose value cannot
-vary add a constant.
+The queries are drawn one after the other; queries whose value cannot vary add a constant.
 """
 
 from __future__ import annotations
@@ -10,28 +9,27 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sklearn_rankinf._engine.distribution import constant_value
-from sklearn_rankinf._engine.means.distribution import Part
-from sklearn_rankinf._permutation.labellings import NullSampler
-from sklearn_rankinf._statistics.additive import Statistic
+from sklearn_rankinf._permutation.draws import Sampler
 from sklearn_rankinf._statistics.increments import Floats
 
 
 class MeanSampler:
-    """Draws values of the mean of a statistic over independent rankings."""
+    """Draws values of the mean of a statistic over independent rankings.
 
-    def __init__(self, statistic: Statistic, parts: Sequence[Part]) -> None:
-        self._n = sum(part.count for part in parts)
-        self._constant = sum(
-            constant_value(statistic, part.n_samples, part.n_positives) * part.count
-            for part in parts
-            if part.is_constant()
-        )
-        self._samplers = [
-            (NullSampler(statistic, part.n_samples, part.n_positives, part.tie_sizes), part.count)
-            for part in parts
-            if not part.is_constant()
-        ]
+    Parameters
+    ----------
+    samplers : sequence of (Sampler, int)
+        Samplers of the values that vary, and the number of rankings with each.
+    constant : float
+        Sum of the other values.
+    n_rankings : int
+        Number of all rankings.
+    """
+
+    def __init__(
+        self, samplers: Sequence[tuple[Sampler, int]], constant: float, n_rankings: int
+    ) -> None:
+        self._samplers, self._constant, self._n = samplers, constant, n_rankings
 
     def chunks(self, n_resamples: int) -> list[int]:
         """Sizes of the chunks for `n_resamples` draws: those of the most expensive ranking."""

@@ -25,12 +25,7 @@ from sklearn_rankinf._null.distribution import (
     NullDistribution,
     monte_carlo_error,
 )
-from sklearn_rankinf._null.mean import (
-    METHODS_OF_MEANS,
-    frozen_map_distribution,
-    key_of_sizes,
-)
-from sklearn_rankinf._null.metrics import frozen_null_distribution
+from sklearn_rankinf._null.metrics import frozen_mean_distribution, frozen_null_distribution
 from sklearn_rankinf._null.permuted import permutation_distribution
 from sklearn_rankinf._permutation.draws import Draws, pvalue_of_draws
 from sklearn_rankinf._permutation.exchange import Exchange
@@ -66,6 +61,7 @@ from sklearn_rankinf._significance.results import (
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
+_METHODS = ("auto", "analytic", "permutation", "normal", "pearson3")
 _DEPENDENCES = ("independent", "shared")
 _COLUMNS = (
     "n_samples",
@@ -427,7 +423,7 @@ def mean_average_precision_test(
         raise ValueError(f"dependence must be 'independent' or 'shared'; got {shown(dependence)}.")
     n_permutations = check_integer(n_permutations, "n_permutations", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
-    method = check_option(method, "method", METHODS_OF_MEANS, " for mean average precision")
+    method = check_option(method, "method", _METHODS, " for mean average precision")
     joint, is_restricted = None, strata is not None or clusters is not None
     if _are_rankings(y_true):
         rankings = _given_rankings(y_true, y_score, groups)
@@ -460,8 +456,8 @@ def mean_average_precision_test(
     by_permutation = None
     if joint is None:
         sizes = [_sizes(ranking) for ranking in rankings.values()]
-        null = frozen_map_distribution(sizes, method=method, **options)
-        totals = int(null.n_samples.sum()), int(null.n_positives.sum())
+        null = frozen_mean_distribution(AveragePrecision(), sizes, method=method, **options)
+        totals = sum(n for n, _, _ in sizes), sum(m for _, m, _ in sizes)
     else:
         totals = joint.totals
         null, by_permutation = joint.permute(statistics, alternative, options)
@@ -591,6 +587,10 @@ def _query_results(
 def _sizes(ranking: Ranking) -> tuple[int, int, Integers | None]:
     ties = None if ranking.tie_sizes.max() == 1 else ranking.tie_sizes
     return ranking.n_samples, ranking.n_positives, ties
+
+
+def key_of_sizes(n_samples: int, n_positives: int, tie_sizes: Integers | None) -> tuple[Any, ...]:
+    return n_samples, n_positives, None if tie_sizes is None else tie_sizes.tobytes()
 
 
 def _average_precision(ranking: Ranking) -> float:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any, ClassVar, Self
+from fractions import Fraction
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,8 +31,14 @@ _MOST_RANKS = 20_000_000
 # Words in the name of a class: "F2", "AUC", "Score" and "10"; and words that are abbreviations.
 _WORDS = re.compile(r"[A-Z][0-9]+(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _ABBREVIATIONS = frozenset("ap auc bedroc cg dcg gmap map mrr ndcg pr roc rr".split())
+# Steps of a lattice in a unit, at most, and the rounding error of a step relative to it.
+_MOST_STEPS, _SAME_STEP = 10**7, 1e-14
 # Differences below this part of the value of a perfect ranking may be due to rounding.
 _NOTICEABLE = 1e-10
+
+
+Denominators: TypeAlias = tuple[int, Sequence[int]]
+"""A whole number c and ascending whole numbers r, for sums of multiples of 1 / (c r)."""
 
 
 class Metric:
@@ -40,6 +48,8 @@ class Metric:
     needs_misses: ClassVar[bool] = False
     # Whether the metric is a number of hits among the first k, divided by a number.
     counts_hits: ClassVar[bool] = False
+    # Whether the mean over independent rankings has an exact null distribution.
+    has_exact_mean: ClassVar[bool] = False
 
     def __repr__(self) -> str:
         """The class, and the parameters that differ from their defaults."""
@@ -100,6 +110,15 @@ class Metric:
         self, model: Any, effect: float, n_samples: int, n_positives: int
     ) -> float | None:
         """Expected value in a model of rankings with an effect; None without a formula."""
+        return None
+
+    def denominators(
+        self, n_samples: int, n_positives: int, tie_sizes: Integers | None
+    ) -> Denominators | None:
+        """Whole numbers c and r: values, less the offset, are sums of multiples of 1 / (c r).
+
+        None if they are not known to be such fractions.
+        """
         return None
 
     def mirrored(self) -> Metric | None:
@@ -184,6 +203,7 @@ class HitsAtK(Statistic):
     """
 
     counts_hits = True
+    has_exact_mean = True
     k: Any
 
     def __eq__(self, other: object) -> bool:
@@ -245,6 +265,18 @@ class HitsAtK(Statistic):
         """Expected value in a model of rankings with an effect."""
         hits = model.expected_hits(n_samples, n_positives, int(self.k), effect)
         return float(hits / self.divided_by(n_samples, n_positives))
+
+    def denominators(
+        self, n_samples: int, n_positives: int, tie_sizes: Integers | None
+    ) -> Denominators | None:
+        """Denominator of the contribution of a hit, or of a part of one in a straddling block."""
+        _, inside, counted = (int(part) for part in self.straddling(tie_sizes))
+        step = 1.0 / (float(self.divided_by(n_samples, n_positives)) * inside)
+        if counted:
+            step *= math.gcd(counted, inside)
+        fraction = Fraction(step).limit_denominator(_MOST_STEPS)
+        is_exact = abs(float(fraction) - step) <= _SAME_STEP * step
+        return (fraction.denominator, (1,)) if is_exact else None
 
     def straddling(self, tie_sizes: Integers | None) -> tuple[Integers, Integers, Integers]:
         """Items in blocks that end by k; size of the block that straddles k; its ranks up to k.

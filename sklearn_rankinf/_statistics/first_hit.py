@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rankinf._statistics.additive import Metric
+from sklearn_rankinf._statistics.additive import Denominators, Metric
 from sklearn_rankinf._statistics.hypergeometric import log_binomial, log_pmf, min_hits
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
@@ -23,6 +23,8 @@ class FirstHitStatistic(Metric):
     after ``a`` items counts its expectation over random tie-breaking. "The first positive" in
     doc/theory.rst.
     """
+
+    has_exact_mean = True
 
     def best(self, n_samples: int, n_positives: int) -> float:
         """Value of a perfect ranking."""
@@ -49,6 +51,12 @@ class FirstHitStatistic(Metric):
     def expected_in(self, model: Any, effect: float, n_samples: int, n_positives: int) -> float:
         """Expected value in a model of rankings with an effect."""
         return float(model.expected_reciprocal_rank(n_samples, n_positives, effect))
+
+    def denominators(
+        self, n_samples: int, n_positives: int, tie_sizes: Integers | None
+    ) -> Denominators | None:
+        """The ranks of the first positive."""
+        return (1, range(1, n_samples - n_positives + 2)) if tie_sizes is None else None
 
     def atoms(
         self, n_samples: int, n_positives: int, tie_sizes: Integers | None

@@ -345,6 +345,10 @@ def share_at_top(labels, scores, k=3):
     return labels[np.argsort(-scores)[:k]].sum() / labels.sum()
 
 
+def reciprocal_rank(labels, scores):
+    return 1.0 / (1 + np.argmax(labels[np.argsort(-scores)]))
+
+
 def ndcg(labels, scores):
     return ndcg_score([labels], [scores], ignore_ties=False)
 
@@ -380,7 +384,7 @@ def test_convolution_against_enumeration(n_levels, seed):
     assert null.pvalue(result.statistic) == pytest.approx(result.pvalue, rel=1e-12, abs=0.0)
     assert null.method == "analytic"
     assert repr(null) == (
-        "FoldMeanNullDistribution(AveragePrecision(), n_splits=2, "
+        "MeanNullDistribution(AveragePrecision(), n_queries=2, "
         "n_samples=13, n_positives=5, method='analytic')"
     )
 
@@ -389,22 +393,28 @@ def test_convolution_against_enumeration(n_levels, seed):
     ("metric", "by_hand", "options"),
     [
         ("roc_auc", roc_auc_score, {}),
-        ("recall_at_k", share_at_top, {"k": 3}),
+        ("recall@3", share_at_top, {}),
         ("ndcg", ndcg, {}),
+        ("reciprocal_rank", reciprocal_rank, {}),
         ("average_precision", average_precision_score, {"method": "permutation"}),
     ],
 )
-def test_convolution_by_permutation_against_enumeration(metric, by_hand, options):
+def test_convolution_of_metrics_against_enumeration(metric, by_hand, options):
     rng = np.random.default_rng(4)
-    scores = rng.permutation(13) if metric == "recall_at_k" else rng.integers(4, size=13)
+    is_tied = metric not in ("recall@3", "reciprocal_rank")
+    scores = rng.integers(4, size=13) if is_tied else rng.permutation(13)
     y = rng.permutation(np.repeat([1, 0], [5, 8]))
     folds = [np.arange(7), np.arange(7, 13)]
     result = fold_by_fold(y, scores, metric, n_permutations=20_000, **options)
     observed = np.mean([by_hand(y[fold], scores[fold]) for fold in folds])
     assert result.statistic == pytest.approx(observed)
     expected = float(enumerated_share(y, scores, by_hand, observed, folds))
-    error = math.sqrt(expected * (1.0 - expected) / 20_000)
     assert 0.0 < expected < 1.0
+    if not options:
+        assert result.null_distribution.method == "analytic"
+        assert result.pvalue == pytest.approx(expected, rel=1e-9)
+        return
+    error = math.sqrt(expected * (1.0 - expected) / 20_000)
     assert result.pvalue == pytest.approx(expected, abs=4.5 * error + 1e-4)
     assert result.null_distribution.method == "permutation"
 
@@ -465,23 +475,22 @@ def test_convolution_refuses_estimators_that_are_fitted(data):
         cross_val_significance(LOGISTIC, X, y, cv=CV, combine="convolution")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            {"metric": "recall_at_k", "k": 0.2},
-            "in all folds, but they differ: RecallAtK",
-        ),
-        ({"metric": "reciprocal_rank"}, "has no null distribution of the mean of reciprocal ranks"),
-        ({"method": "zhang_su"}, "method='zhang_su' has no null distribution of the mean"),
-        ({"metric": "roc_auc", "method": "analytic"}, "only for average precision without k"),
-        ({"k": 9, "method": "analytic"}, "pass method='permutation'"),
-    ],
-)
-def test_convolution_refuses_tests_without_a_null_distribution(options, message, data):
+def test_convolution_refuses_methods_without_a_mean(data):
     X, y = data
+    message = "method='zhang_su' has no null distribution of the mean"
     with pytest.raises(ValueError, match=message):
-        fold_by_fold(y, X[:, 0], n_splits=7, **options)
+        fold_by_fold(y, X[:, 0], n_splits=7, method="zhang_su")
+
+
+def test_convolution_of_a_share_of_unequal_folds(data):
+    X, y = data
+    result = fold_by_fold(y, X[:, 0], "recall@0.2", n_splits=7)
+    of_folds = [test.null_distribution for test in result.fold_tests]
+    assert len({null.statistic for null in of_folds}) == 2
+    assert result.null_distribution.method == "analytic"
+    assert result.null_distribution.mean() == pytest.approx(
+        np.mean([null.mean() for null in of_folds]), rel=1e-12
+    )
 
 
 def test_folds_of_a_frozen_scorer_may_go_to_fisher(data):

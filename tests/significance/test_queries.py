@@ -29,9 +29,9 @@ from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.inversion.band_limited import BandLimitedTails
 from sklearn_rankinf._engine.inversion.contour import ContourInversion
 from sklearn_rankinf._engine.means import lattice
-from sklearn_rankinf._engine.means.distribution import MeanDistribution, Part
+from sklearn_rankinf._engine.means.distribution import MeanDistribution
+from sklearn_rankinf._engine.means.variables import Part
 from sklearn_rankinf._metrics.metrics import AveragePrecision
-from sklearn_rankinf._permutation.mean import MeanSampler
 from sklearn_rankinf._significance.queries import MeanAveragePrecisionTestResult
 
 ALTERNATIVES = ("greater", "less", "two-sided")
@@ -116,9 +116,15 @@ def share(values, x, alternative):
 
 def parts_of(problem):
     return [
-        Part(n, m, None if ties is None else np.array(ties, dtype=np.int64), count)
+        Part(AveragePrecision(), n, m, None if ties is None else np.array(ties), count)
         for n, m, ties, count in problem
     ]
+
+
+def null_of_problem(problem, **options):
+    each = [part for part in problem for _ in range(part[3])]
+    n, m, ties, _ = zip(*each, strict=True)
+    return metric_null_distribution(n, m, tie_sizes=ties, **options)
 
 
 def random_run(rng, sizes, decimals=None, effect=0.0):
@@ -246,7 +252,7 @@ ONLY_LONG = (
     [pytest.param(name, marks=[pytest.mark.long] * (name in ONLY_LONG)) for name in COARSE],
 )
 def test_computed_distribution_keeps_its_stated_error(name):
-    null = MeanDistribution(AveragePrecision(), parts_of(COARSE[name]))
+    null = MeanDistribution(parts_of(COARSE[name]))
     listed, atoms = atoms_of(null, np.random.default_rng(0))
     for sign in (1, -1):
         t = atoms * (1.0 - sign * 1e-12)
@@ -266,9 +272,8 @@ def test_computed_distribution_keeps_its_stated_error(name):
 
 @pytest.mark.parametrize("name", ["single positives", "two sizes", "few ties", "half"])
 def test_listed_distribution_is_that_of_its_draws(name):
-    parts = parts_of(COARSE[name])
-    listed = MeanDistribution(AveragePrecision(), parts).listed()
-    draws = np.sort(MeanSampler(AveragePrecision(), parts).draw(20_000, np.random.default_rng(5)))
+    listed = MeanDistribution(parts_of(COARSE[name])).listed()
+    draws = np.sort(null_of_problem(COARSE[name]).rvs(20_000, random_state=5))
     for q in (0.01, 0.1, 0.5, 0.9, 0.99):
         t = listed.quantile(np.array([q]), -1) * (1.0 + 1e-12)
         p = float(listed.tail(t, -1)[0][0])
@@ -292,18 +297,10 @@ LARGE = {
     [pytest.param(name, marks=[pytest.mark.long] * name.startswith("single")) for name in LARGE],
 )
 def test_large_runs_against_simulation(name):
-    parts = parts_of(LARGE[name])
-    null = metric_null_distribution(
-        *(
-            np.repeat([part[i] for part in LARGE[name]], [p[3] for p in LARGE[name]])
-            for i in (0, 1)
-        ),
-        tie_sizes=[part[2] for part in LARGE[name] for _ in range(part[3])],
-    )
+    null = null_of_problem(LARGE[name])
     assert isinstance(null._distribution, MeanDistribution)
     n_draws = 10_000
-    sampler = MeanSampler(AveragePrecision(), parts)
-    draws = np.sort(sampler.draw(n_draws, np.random.default_rng(11)))
+    draws = np.sort(null.rvs(n_draws, random_state=11))
     assert abs(draws.mean() - null.mean()) < 5.0 * null.std() / math.sqrt(n_draws)
     assert draws.std() == pytest.approx(null.std(), rel=0.06)
     x = np.unique(draws[[20, 1_000, 5_000, 9_000, 9_980]])
@@ -397,7 +394,7 @@ def fine_bounds(problem, count, t):
 @pytest.mark.parametrize(("n", "m", "count"), [(9, 3, 20), (9, 3, 40), (12, 2, 30), (12, 4, 20)])
 def test_values_with_a_common_denominator_are_within_the_stated_error(n, m, count):
     # The transform returns in full, far out and for a short interval.
-    distribution = MeanDistribution(AveragePrecision(), [Part(n, m, None, count)])
+    distribution = MeanDistribution(parts_of([(n, m, None, count)]))
     denominator = m * math.lcm(*range(1, n + 1))
     values = np.rint(oracles.untied_values(n, m) * denominator).astype(int)
     n_cells = 1 << int(count * values.max()).bit_length()
@@ -450,7 +447,7 @@ def test_short_untied_queries_equal_whole_numbers(n, m, count):
 def test_what_rounding_hides_on_a_lattice_of_the_span_has_an_upper_bound(monkeypatch):
     # With larger rounding errors the lattice leaves the far tail unknown.
     queries = parts_of([(9, 3, None, 20)])
-    exact = MeanDistribution(AveragePrecision(), queries)
+    exact = MeanDistribution(queries)
     t = exact._mean + np.array([2.0, 6.0, 9.0]) * exact._std
     log_p = exact.estimates(t, 1).log_p
     monkeypatch.setattr(lattice, "_ROUNDING", 1e-3)
@@ -458,7 +455,7 @@ def test_what_rounding_hides_on_a_lattice_of_the_span_has_an_upper_bound(monkeyp
         monkeypatch.setattr(inversion, "tail", lambda self, s, sign: unknown(s))
     monkeypatch.setattr(MeanDistribution, "_sums", None)
     monkeypatch.setattr(MeanDistribution, "_lattice", None)
-    found = MeanDistribution(AveragePrecision(), queries).estimates(t, 1)
+    found = MeanDistribution(queries).estimates(t, 1)
     assert set(found.solver) == {"upper bound"}
     assert np.all(np.isinf(found.error.total))
     assert np.all(found.log_p >= log_p)
@@ -471,7 +468,7 @@ def unknown(s):
 
 @pytest.mark.numeric
 def test_every_solver_of_means_states_its_name():
-    short = MeanDistribution(AveragePrecision(), parts_of([(20, 3, None, 9)]))
+    short = MeanDistribution(parts_of([(20, 3, None, 9)]))
     t = short._mean + short._std * np.array([-1.0, 2.0, 6.0])
     found = short.estimates(t, 1)
     assert set(found.solver) == {"contour", "lattice"}
@@ -509,7 +506,7 @@ def test_means_of_equal_queries_share_a_distribution():
     ],
 )
 def test_means_of_short_lists_between_bounds(problem, count):
-    null = MeanDistribution(AveragePrecision(), parts_of([(*problem, count)]))
+    null = MeanDistribution(parts_of([(*problem, count)]))
     z = np.array([-3.0, -2.1, -1.2, -0.5, -0.1, 0.01, 0.3, 0.7, 1.0, 1.4, 1.8, 2.2, 2.6, 3.0, 3.3])
     t = null._mean + z * null._std
     t = t[t > null.support()[0]]
@@ -533,7 +530,7 @@ def test_means_of_short_lists_between_bounds(problem, count):
     ],
 )
 def test_lattice_and_contour_agree(parts, long):
-    null = MeanDistribution(AveragePrecision(), parts_of(parts))
+    null = MeanDistribution(parts_of(parts))
     assert null.listed() is None
     high = null.support()[1]
     above = np.linspace(null._mean, 0.7 * high, 9 if long else 2)
@@ -560,7 +557,7 @@ def values_of_three_hits():
 def test_mean_of_two_long_lists_of_few_hits(values_of_three_hits, sign):
     # Too many outcomes to be listed, and clusters of them that no contour resolves.
     values = values_of_three_hits
-    null = MeanDistribution(AveragePrecision(), [Part(200, 3, None, 2)])
+    null = MeanDistribution(parts_of([(200, 3, None, 2)]))
     assert null.listed() is None
     t = null._mean + null._std * np.array([-0.6, 0.4, 5.0])
     _, log_p, error = null.tail(t, sign)
@@ -615,7 +612,8 @@ def test_approximations_have_the_moments(method):
 def test_repr_and_pickle_of_a_null_distribution():
     null = metric_null_distribution([20, 30], [2, 3], tie_sizes=[None, [10, 20]])
     assert repr(null) == (
-        "MeanNullDistribution(n_queries=2, n_samples=50, n_positives=5, method='analytic')"
+        "MeanNullDistribution(AveragePrecision(), n_queries=2, n_samples=50, n_positives=5, "
+        "method='analytic')"
     )
     p = null.pvalue(0.4)
     copy = pickle.loads(pickle.dumps(null))
@@ -640,8 +638,7 @@ def test_repr_and_pickle_of_a_null_distribution():
         (([5], [1]), {"tie_sizes": [[5, 0]]}, ValueError, "tie_sizes must be at least 1; got 0"),
         (([5], [1]), {"method": "zhang_su"}, ValueError, "for mean average precision; got 'zhang_"),
         (([5], [1]), {"n_permutations": 0}, ValueError, "n_permutations must be at least 1; got 0"),
-        (([5], [1]), {"k": 3}, ValueError, "of sizes .* for average precision at 3"),
-        (([5], [1]), {"metric": "roc_auc"}, ValueError, "mean of average precision .* for ROC AUC"),
+        (([5], [1]), {"metric": "recall@6"}, ValueError, "k must be between 1 and n_samples=5"),
     ],
 )
 def test_arguments_of_the_null_distribution(arguments, options, error, message):

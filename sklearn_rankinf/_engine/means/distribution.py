@@ -18,45 +18,35 @@ Both enclose the tail; the midpoint is returned, with half the distance as its e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import merge
 
 import numpy as np
 from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.cache import DistributionCache
 from sklearn_rankinf._engine.computed import UNKNOWN
-from sklearn_rankinf._engine.distribution import (
-    MAX_ATOMS,
-    constant_value,
-    exact_distribution,
-    exact_mean_and_variance,
-)
+from sklearn_rankinf._engine.distribution import MAX_ATOMS
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact.bounds import put_within
-from sklearn_rankinf._engine.exact.enumeration import (
-    largest_value,
-    n_outcomes,
-    smallest_value,
-)
-from sklearn_rankinf._engine.exact.lattice import histograms
 from sklearn_rankinf._engine.inversion.band_limited import BandLimitedTails
-from sklearn_rankinf._engine.inversion.bands import feasible_bands
 from sklearn_rankinf._engine.inversion.contour import ContourInversion
-from sklearn_rankinf._engine.inversion.ranking_transform import (
-    RankingTransform,
-    Transform,
-)
 from sklearn_rankinf._engine.listed import AffineDistribution, Distribution, ListedDistribution
 from sklearn_rankinf._engine.means.lattice import Lattice
 from sklearn_rankinf._engine.means.sums_of_atoms import MOST_VARIABLES, SumsOfAtoms
-from sklearn_rankinf._engine.means.transforms import AtomicTransform, MeanTransform
+from sklearn_rankinf._engine.means.transforms import ListedTransform, MeanTransform
+from sklearn_rankinf._engine.means.variables import (
+    MAX_OUTCOMES,
+    Part,
+    SumOfQuery,
+    Variable,
+    variable_of,
+)
 from sklearn_rankinf._engine.quantiles import bracketed
-from sklearn_rankinf._statistics.additive import Statistic, increments_of
+from sklearn_rankinf._statistics.additive import Denominators
 from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
-from sklearn_rankinf._statistics.merging import grouped_increments
-from sklearn_rankinf._statistics.moments import deviation_of_the_body
+from sklearn_rankinf._statistics.increments import Floats
 
 
 @dataclass(frozen=True)
@@ -65,15 +55,6 @@ class MeanSettings:
 
     # Most sums of all queries that are enumerated.
     max_listed: float = 1e6
-    # Most outcomes of a query whose transform is the sum over its atoms.
-    few_outcomes: float = 2_000
-    # Most outcomes of a query that are rounded one by one to the cells of a lattice.
-    max_outcomes: float = 2_000_000
-    # Blocks of more ranks than this are merged, up to this ratio of their ends; and up to the
-    # larger ratio for comparison.
-    merge_above: int = 5_000
-    merging: float = 0.02
-    coarse_merging: float = 0.05
     # Larger errors by truncation and atoms are stated larger by the factor: atoms left out of the
     # last terms of a contour have been up to 7 times the estimate.
     felt_atoms: float = 1e-8
@@ -90,10 +71,10 @@ class MeanSettings:
     n_cells: int = 1 << 20
     n_cells_of_passes: int = 1 << 17
     max_additions: float = 3e9
-    # Most cells of a lattice that holds all values of the mean, of untied queries.
+    # Most cells of a lattice that holds all values of the mean.
     n_cells_of_span: int = 1 << 22
-    # Largest error of the probability of the largest value, of each query.
-    rounding_of_largest: float = 1e-12
+    # Most steps of a lattice of all values in a unit: floats cannot distinguish more.
+    most_steps: int = 10**10
     # Larger errors are worth the bounds of a finite band.
     error_for_band: float = 1e-2
     # Larger errors are worth the sums of atoms if these are few or have large probabilities, and
@@ -121,60 +102,28 @@ SETTINGS = MeanSettings()
 _DISTRIBUTIONS = DistributionCache(max_distributions=64, max_numbers=2e7)
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Queries of the same size, number of positives and ties.
-
-    Attributes
-    ----------
-    n_samples, n_positives : int
-        Numbers of samples and of positives of each query.
-    tie_sizes : ndarray or None
-        Sizes of the blocks of equal scores, best first; None without ties.
-    count : int
-        Number of such queries.
-    """
-
-    n_samples: int
-    n_positives: int
-    tie_sizes: Integers | None
-    count: int
-
-    def is_constant(self) -> bool:
-        """Whether no sample or every sample is positive."""
-        return self.n_positives in (0, self.n_samples)
-
-
 class MeanDistribution:
     """The distribution of the mean of a statistic over independent queries.
 
     Parameters
     ----------
-    statistic : AveragePrecision
-        The statistic of each query: average precision without a cut-off.
     parts : sequence of Part
         The queries.
     """
 
     is_listed = False
 
-    def __init__(self, statistic: Statistic, parts: Sequence[Part]) -> None:
-        self._statistic = statistic
+    def __init__(self, parts: Sequence[Part]) -> None:
         self._n = sum(part.count for part in parts)
-        self._parts = [part for part in parts if not part.is_constant()]
-        total, means, variances = [], [], []
-        for part in parts:
-            problem = statistic, part.n_samples, part.n_positives
-            if part.is_constant():
-                total.append(constant_value(*problem) * part.count)
-                continue
-            mean, variance = exact_mean_and_variance(*problem, part.tie_sizes)
-            means.append(mean * part.count)
-            variances.append(variance * part.count)
-        # Everything but the support excludes the queries that do not vary.
-        self._constant = math.fsum(total) / max(self._n, 1)
-        self._mean = math.fsum(means) / max(self._n, 1)
-        self._std = math.sqrt(math.fsum(variances)) / max(self._n, 1)
+        self._parts: list[Variable] = [variable_of(own) for own in parts if not own.is_constant()]
+        constant = [part.constant * part.count for part in parts if part.is_constant()]
+        constant += [part.offset * part.count for part in self._parts]
+        moments = [(part.count, *part.moments) for part in self._parts]
+        # Everything but the support excludes the constants.
+        self._constant = math.fsum(constant) / max(self._n, 1)
+        self._mean = math.fsum(count * mean for count, mean, _ in moments) / max(self._n, 1)
+        variance = math.fsum(count * variance for count, _, variance in moments)
+        self._std = math.sqrt(variance) / max(self._n, 1)
 
     @property
     def n_kept(self) -> float:
@@ -194,7 +143,8 @@ class MeanDistribution:
         log_p = np.where(sign * t <= sign * (low if sign > 0 else high), 0.0, -np.inf)
         found = TailEstimates.of(log_p, "closed form", rounding=SETTINGS.rounding)
         inside = (t > low) & (t <= high) if sign > 0 else (t >= low) & (t < high)
-        near_best = t >= high - SETTINGS.equal_to_largest * (high + self._constant)
+        size = high + abs(self._constant)
+        near_best = t >= high - SETTINGS.equal_to_largest * size
         is_best = inside & near_best & (sign > 0)
         if is_best.any():
             log_best, rounding = self._log_probability_of_best
@@ -240,14 +190,15 @@ class MeanDistribution:
         if sum(part.count for part in self._parts) != 1:
             return None
         part = self._parts[0]
-        one = exact_distribution(self._statistic, part.n_samples, part.n_positives, part.tie_sizes)
-        return AffineDistribution(one, self._constant, 1.0 / self._n)
+        if not isinstance(part, SumOfQuery):
+            return None
+        constant = self._constant - part.offset / self._n
+        return AffineDistribution(part.distribution, constant, 1.0 / self._n)
 
     def listed(self, most: float = MAX_ATOMS) -> ListedDistribution | None:
         """The distribution by its atoms; None if they are more than this."""
-        if any(self._n_outcomes(part) > most for part in self._parts):
-            return None
-        sums = _sums_of([(self._atoms(part), part.count) for part in self._parts], most)
+        atoms = self._atoms(most)
+        sums = None if atoms is None else _sums_of(atoms, most)
         if sums is None:
             return None
         values, log_counts = sums
@@ -255,50 +206,30 @@ class MeanDistribution:
 
     # Queries.
 
-    def _increments(self, part: Part) -> Increments:
-        return increments_of(self._statistic, part.n_samples, part.n_positives, part.tie_sizes)
-
-    def _n_outcomes(self, part: Part) -> float:
-        return n_outcomes(self._increments(part).sizes, part.n_positives)
-
-    def _atoms(self, part: Part) -> AtomicTransform:
-        return AtomicTransform(self._increments(part), part.n_positives)
+    def _atoms(self, most: float) -> list[tuple[ListedTransform, int]] | None:
+        """The atoms of all queries, and the numbers of queries; None if a query has more."""
+        listed = []
+        for part in self._parts:
+            atoms = part.atoms if part.n_outcomes <= most else None
+            if atoms is None:
+                return None
+            listed.append((atoms, part.count))
+        return listed
 
     @cached_property
     def _ends(self) -> tuple[float, float]:
         """Smallest and largest value."""
-        ends = [(part.count, *self._ends_of(part)) for part in self._parts]
+        ends = [(part.count, *part.ends) for part in self._parts]
         low, high = (math.fsum(end[0] * end[i] for end in ends) for i in (1, 2))
         return low / self._n, high / self._n
-
-    def _ends_of(self, part: Part) -> tuple[float, float]:
-        """Smallest and largest value of one query."""
-        increments, m = self._increments(part), part.n_positives
-        if part.tie_sizes is not None:
-            return smallest_value(increments, m), largest_value(increments, m)
-        at_top = np.arange(part.n_samples) < m
-        return float(increments.total(at_top[::-1])), float(increments.total(at_top))
 
     @cached_property
     def _log_probability_of_best(self) -> tuple[float, float]:
         """Log probability that every query has its largest value, -inf if unknown; its error."""
-        best = self._statistic.log_probability_of_best
-        perfect = math.fsum(
-            p.count * best(p.n_samples, p.n_positives, p.tie_sizes) for p in self._parts
-        )
-        if perfect > -np.inf:
-            return perfect, SETTINGS.rounding
-        # With ties the best value may be unattainable.
-        largest = math.fsum(p.count * self._log_probability_of_largest(p) for p in self._parts)
-        return largest, SETTINGS.rounding_of_largest * self._n
-
-    def _log_probability_of_largest(self, part: Part) -> float:
-        """Log probability of the largest value of a query with ties; -inf if it is not exact."""
-        problem = self._statistic, part.n_samples, part.n_positives
-        largest = self._ends_of(part)[1] + self._statistic.offset(*problem[1:])
-        just_below = np.array([largest * (1.0 - SETTINGS.equal_to_largest)])
-        _, log_p, error = exact_distribution(*problem, part.tie_sizes).tail(just_below, 1)
-        return float(log_p[0]) if error[0] <= SETTINGS.rounding_of_largest else -math.inf
+        of_parts = [(part.count, *part.log_probability_of_largest) for part in self._parts]
+        rounding = math.fsum(count * error for count, _, error in of_parts)
+        log_p = math.fsum(count * log_p for count, log_p, _ in of_parts)
+        return log_p, max(rounding, SETTINGS.rounding)
 
     # Tails on their own side of the mean.
 
@@ -338,33 +269,46 @@ class MeanDistribution:
     @cached_property
     def _is_coarse(self) -> bool:
         """Whether the transform may return: few outcomes of every query, or few placements."""
-        if all(self._n_outcomes(part) <= SETTINGS.max_outcomes for part in self._parts):
+        if all(part.n_outcomes <= MAX_OUTCOMES for part in self._parts):
             return True
-        log_placements = sum(
-            -own.log_placement * part.count
-            for (own, _), part in zip(self._transforms, self._parts, strict=True)
-        )
+        log_placements = sum(-part.log_placement * part.count for part in self._parts)
         return log_placements <= SETTINGS.log_placements_sampled
+
+    @cached_property
+    def _denominators(self) -> list[Denominators] | None:
+        """Whole numbers c and r of each query: values are sums of multiples of 1 / (c r), if so."""
+        known = [part.denominators for part in self._parts]
+        found = [own for own in known if own is not None]
+        return found if len(found) == len(known) else None
 
     @property
     def _common_multiples(self) -> Floats:
-        """Heights at which the transform may return, narrowly: common multiples of the ranks.
+        """Heights at which the transform may return, narrowly: common multiples of denominators.
 
-        Values are sums of ratios of whole numbers to ranks, so that the transform of the mean is
-        periodic, up to what the last ranks contribute.
+        The transform of the mean is periodic, up to what the last ranks contribute.
         """
-        ranks = [
-            range(1, p.n_samples + 1) if p.tie_sizes is None else np.cumsum(p.tie_sizes).tolist()
-            for p in self._parts
-        ]
-        multiple = math.lcm(*(part.n_positives for part in self._parts))
-        heights = []
-        for rank in sorted(set().union(*ranks)):
+        if self._denominators is None:
+            return np.empty(0)
+        multiple, heights = math.lcm(*(scale for scale, _ in self._denominators)), []
+        for rank in merge(*(ranks for _, ranks in self._denominators)):
             multiple = math.lcm(multiple, rank)
             if multiple > SETTINGS.max_multiple:
                 break
             heights.append(2.0 * math.pi * self._n * multiple)
         return np.unique(np.outer(heights, np.arange(1, SETTINGS.n_multiples + 1)))
+
+    @cached_property
+    def _n_steps(self) -> int | None:
+        """Number of steps of a lattice of all sums, in a unit; None if there is none, or many."""
+        if self._denominators is None:
+            return None
+        steps = 1
+        for scale, ranks in self._denominators:
+            for rank in ranks:
+                steps = math.lcm(steps, scale * rank)
+                if steps > SETTINGS.most_steps:
+                    return None
+        return steps
 
     def _log_upper_bound(self, t: Floats, sign: int) -> Floats:
         """Log of an upper bound: of a finite band, Chernoff's, or of sums of atoms."""
@@ -383,11 +327,12 @@ class MeanDistribution:
 
     @cached_property
     def _contour(self) -> ContourInversion:
-        parts = zip(self._transforms, self._parts, strict=True)
-        variance = math.fsum(part.count * body**2 for (_, body), part in parts)
+        variance = math.fsum(part.count * part.transform[1] ** 2 for part in self._parts)
         body = math.sqrt(variance) / self._n
-        returns = self._common_multiples if self._is_coarse else None
-        return ContourInversion(self._transform, self._std, body, self._ends, near_periods=returns)
+        span = 0.0 if self._n_steps is None else 1.0 / (self._n_steps * self._n)
+        returns = self._common_multiples if self._is_coarse or span else None
+        numbers = self._std, body, self._ends, 0.0, span, returns
+        return ContourInversion(self._transform, *numbers)
 
     @cached_property
     def _band_limited(self) -> BandLimitedTails:
@@ -397,30 +342,8 @@ class MeanDistribution:
 
     @cached_property
     def _transform(self) -> MeanTransform:
-        parts = zip(self._transforms, self._parts, strict=True)
-        factors = [(own, part.count) for (own, _), part in parts]
+        factors = [(part.transform[0], part.count) for part in self._parts]
         return MeanTransform(factors, self._n, self._is_coarse)
-
-    @cached_property
-    def _transforms(self) -> list[tuple[Transform, float]]:
-        return [self._transform_of(part) for part in self._parts]
-
-    def _transform_of(self, part: Part) -> tuple[Transform, float]:
-        """The transform of a query, and the deviation without its top-stratum positives."""
-        n, m, ties = part.n_samples, part.n_positives, part.tie_sizes
-        is_short = n <= SETTINGS.merge_above
-        if is_short and self._n_outcomes(part) <= SETTINGS.few_outcomes:
-            return self._atoms(part), deviation_of_the_body(self._increments(part), m)
-
-        def grouped(ratio: float, resolution: float = math.inf) -> Increments:
-            return grouped_increments(self._statistic, n, m, ties, ratio, resolution)
-
-        body = deviation_of_the_body(grouped(SETTINGS.coarse_merging), m)
-        resolution = body if body > 0.0 else math.inf
-        coarse = grouped(SETTINGS.coarse_merging, resolution)
-        if (n if ties is None else ties.size) <= SETTINGS.merge_above:
-            return RankingTransform(self._increments(part), coarse, m), body
-        return RankingTransform(grouped(SETTINGS.merging, resolution), coarse, m, True), body
 
     # Sums of atoms.
 
@@ -435,13 +358,11 @@ class MeanDistribution:
         put_within(found, weak, self._sums.bounds(t[weak] * self._n, sign), "sums of atoms")
 
     @cached_property
-    def _few_atoms(self) -> list[tuple[AtomicTransform, int]] | None:
+    def _few_atoms(self) -> list[tuple[ListedTransform, int]] | None:
         """The atoms of all queries; None if queries or their outcomes are many."""
-        most = max((self._n_outcomes(part) for part in self._parts), default=0.0)
-        n_queries = sum(part.count for part in self._parts)
-        if n_queries > MOST_VARIABLES or most > SETTINGS.max_outcomes_of_sums:
+        if sum(part.count for part in self._parts) > MOST_VARIABLES:
             return None
-        return [(self._atoms(part), part.count) for part in self._parts]
+        return self._atoms(SETTINGS.max_outcomes_of_sums)
 
     @cached_property
     def _sums(self) -> SumsOfAtoms | None:
@@ -468,66 +389,33 @@ class MeanDistribution:
     @cached_property
     def _lattice(self) -> Lattice | None:
         """The distributions of the queries in cells; None if that takes too long."""
-        is_long = [self._n_outcomes(part) > SETTINGS.max_outcomes for part in self._parts]
+        is_long = [part.atoms is None for part in self._parts]
         n_additions, n_lost, most = 0, 0, 0.0
         for part, long in zip(self._parts, is_long, strict=True):
-            n_additions += long * self._increments(part).sizes.size * part.n_positives
+            n_additions += long * part.n_blocks * part.n_positives
             # A value is rounded down once, or once for every positive by a forward pass.
             n_lost += part.count * (part.n_positives if long else 1)
-            most += part.count * self._ends_of(part)[1]
+            most += part.count * part.ends[1]
         if n_additions * SETTINGS.n_cells_of_passes > SETTINGS.max_additions:
             return None
         n_cells = SETTINGS.n_cells_of_passes if n_additions else SETTINGS.n_cells
         width = most / (n_cells - n_lost - 2)
         if width <= 0.0:
             return None
-        parts = zip(self._parts, is_long, strict=True)
-        cells = [(self._cells(part, width, long), part.count) for part, long in parts]
+        cells = [(part.cells(width), part.count) for part in self._parts]
         return Lattice(cells, n_cells, width, n_lost)
 
     @cached_property
     def _lattice_of_span(self) -> Lattice | None:
-        """The distributions of untied queries on a lattice of all their values, if it is short.
-
-        Average precision is a sum of ratios of whole numbers to ranks, over the number of
-        positives.
-        """
-        if any(part.tie_sizes is not None for part in self._parts):
+        """The distributions of the queries on a lattice of all their values, if it is short."""
+        if self._n_steps is None:
             return None
-        multiple, most = 1, sum(part.count * self._ends_of(part)[1] for part in self._parts)
-        for part in self._parts:
-            for rank in range(1, part.n_samples + 1):
-                multiple = math.lcm(multiple, part.n_positives * rank)
-                if most * multiple > SETTINGS.n_cells_of_span - 2:
-                    return None
-        width = 1.0 / multiple
-        cells = [(self._cells(part, width, False, np.rint), part.count) for part in self._parts]
-        return Lattice(cells, round(most * multiple) + 2, width, 0)
-
-    def _cells(
-        self,
-        part: Part,
-        width: float,
-        is_long: bool,
-        rounded: Callable[[Floats], Floats] = np.floor,
-    ) -> Floats:
-        """Log probabilities of the cells of the value of a query, rounded down or to the nearest.
-
-        The forward pass for queries with many outcomes rounds down.
-        """
-        n_cells = int(self._ends_of(part)[1] / width) + 2
-        if is_long:
-            increments, m = self._increments(part), part.n_positives
-            down = histograms(increments, m, width, n_cells, feasible_bands(increments, m))[0]
-            # Differences of sums from the nearer end lose fewer digits.
-            lower = down.below[1:] < 0.5
-            cells = np.where(lower, np.diff(down.below), -np.diff(down.above))
-        else:
-            listed = self._atoms(part)
-            places = rounded(listed.values / width).astype(np.int64)
-            cells = np.bincount(places, np.exp(listed.log_weights), minlength=n_cells)
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(cells))
+        n_cells = self._ends[1] * self._n * self._n_steps + 2
+        if n_cells > SETTINGS.n_cells_of_span or any(part.atoms is None for part in self._parts):
+            return None
+        width = 1.0 / self._n_steps
+        cells = [(part.cells(width, np.rint), part.count) for part in self._parts]
+        return Lattice(cells, round(n_cells), width, 0)
 
     def _on_lattice(self, lattice: Lattice, t: Floats, sign: int) -> TailEstimates:
         """Tails between the bounds of a lattice, under the tilts of the contours."""
@@ -540,7 +428,7 @@ class MeanDistribution:
 
 
 def _sums_of(
-    variables: Sequence[tuple[AtomicTransform, int]], most: float
+    variables: Sequence[tuple[ListedTransform, int]], most: float
 ) -> tuple[Floats, Floats] | None:
     """Ascending sums of independent variables and their log counts; None if they are too many."""
     values, log_counts = np.zeros(1), np.zeros(1)
@@ -558,24 +446,15 @@ def _sums_of(
     return values, log_counts
 
 
-def mean_distribution(statistic: Statistic, parts: Sequence[Part]) -> Distribution:
+def mean_distribution(parts: Sequence[Part]) -> Distribution:
     """The distribution of the mean: enumerated if it has few values, computed by tails otherwise.
 
     Recent distributions are cached.
     """
 
     def new() -> Distribution:
-        distribution = MeanDistribution(statistic, parts)
+        distribution = MeanDistribution(parts)
         return distribution.listed(SETTINGS.max_listed) or distribution.of_one() or distribution
 
-    queries = (
-        (
-            p.n_samples,
-            p.n_positives,
-            None if p.tie_sizes is None else p.tie_sizes.tobytes(),
-            p.count,
-        )
-        for p in parts
-    )
-    found: Distribution = _DISTRIBUTIONS.find((statistic, *queries), new)
+    found: Distribution = _DISTRIBUTIONS.find(tuple(part.key for part in parts), new)
     return found

@@ -9,20 +9,38 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from sklearn_rankinf._engine.exact.enumeration import atoms
-from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform, Transform
-from sklearn_rankinf._statistics.increments import Complexes, Floats, Increments
+from sklearn_rankinf._engine.exact.enumeration import Atoms
+from sklearn_rankinf._engine.inversion.ranking_transform import ROUNDING, Transform
+from sklearn_rankinf._statistics.increments import Complexes, Floats
+
+# Nodes times values of one product.
+_AT_ONCE = 1 << 22
 
 
-class AtomicTransform(RankingTransform):
-    """The transform of a statistic with few atoms: the sum over them."""
+class ListedTransform:
+    """The transform of a statistic that has few values: a `Transform`, the sum over the values.
 
-    def __init__(self, increments: Increments, n_positives: int) -> None:
-        super().__init__(increments, increments, n_positives)
-        listed = atoms(increments, n_positives)
-        assert listed is not None
+    Parameters
+    ----------
+    listed : Atoms
+        The values.
+    like : Transform, optional
+        Another form of the same transform, which states how coarse it is. By default it is coarse.
+    """
+
+    merged = False
+    merges_ties = False
+
+    def __init__(self, listed: Atoms, like: Transform | None = None) -> None:
         self.values, self.log_counts = listed.values, listed.log_counts
         self.log_weights = listed.log_counts - logsumexp(listed.log_counts)
+        self.has_ties = like is None or like.has_ties
+        self.has_large_blocks = like is None or like.has_large_blocks
+        self.n_blocks = like.n_blocks if like else self.values.size
+        self.rounding = ROUNDING * math.sqrt(self.n_blocks)
+        self.n_counted = like.n_counted if like else 1.0
+        self.largest_increment = like.largest_increment if like else float(np.ptp(self.values))
+        self.log_placement = like.log_placement if like else float(self.log_weights.min())
 
     def log_commonest(self, theta: float) -> float:
         return float(self.log_weights[np.argmax(self.log_weights + theta * self.values)])
@@ -40,8 +58,10 @@ class AtomicTransform(RankingTransform):
     def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
         exponents = self.log_weights + theta * self.values
         top = exponents.max()
-        waves = np.exp(1j * np.multiply.outer(z.imag, self.values))
-        return np.asarray(np.log(waves @ np.exp(exponents - top)) + top)
+        shares = np.exp(exponents - top)
+        parts = np.array_split(z.imag, max(1, z.size * self.values.size // _AT_ONCE))
+        sums = [np.exp(1j * np.multiply.outer(part, self.values)) @ shares for part in parts]
+        return np.asarray(np.log(np.concatenate(sums)) + top)
 
 
 class MeanTransform:
