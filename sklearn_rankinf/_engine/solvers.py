@@ -486,8 +486,11 @@ class Tails:
             else:
                 blocks = more = self._increments(None, math.inf)
             largest = self._largest_block if self.merges else None
+            negligible = BANDS.negligible
+            if self._tolerance >= ROUGH_TOLERANCE:
+                negligible = BANDS.negligible_with_tolerance / self._n_blocks
             transform = RankingTransform(
-                blocks, more, self._n_positives, self.merges, largest, BANDS.negligible
+                blocks, more, self._n_positives, self.merges, largest, negligible
             )
         numbers = self._n_samples, self._mean, self._std, self._support_within, self._tolerance
         return BandLimitedTails(transform, *numbers)

@@ -61,8 +61,10 @@ class BandSettings:
     many: float = 5e4
     most_times: float = 5.0
     most_nodes: int = 8192
-    # Log of the aliases relative to the tail, if that is near its Chernoff bound, and if not.
+    # Log of the aliases relative to the tail, if that is near its Chernoff bound, and if not; with
+    # a tolerance at first this part of it.
     log_aliases: tuple[float, ...] = (-9.0, -25.0)
+    aliases_of_tolerance: float = 0.1
     # Cumulant generating function of the centred sum at the first tilt, at most; the largest scale
     # of tilts in standard deviations.
     most_at_first: float = 1.0
@@ -84,9 +86,11 @@ class BandSettings:
     turns_at_scale: float = 10.0
     # Periods are 2**(1 / periods_of_octave) apart.
     periods_of_octave: int = 4
-    # Share of the tilted total below which a path is left out, and of all such paths.
+    # Share of the tilted total below which a path is left out, with a tolerance over the number of
+    # blocks, and without one; and of all paths that lie outside of the windows.
+    negligible_with_tolerance: float = 1e-6
     negligible: float = 1e-15
-    left_out: float = 1e-11
+    beyond: float = 1e-11
     # Largest rounding error of a transform's size, and that of an exponent in units of its last
     # place.
     rounding: float = 1e-9
@@ -129,23 +133,32 @@ class BandLimitedTails:
     ) -> None:
         self._transform, self._support, self._tolerance = transform, support, tolerance
         self._n_samples, self._mean = n_samples, mean
-        self._tilts, upper = Tilts(transform, scale, scale, support), scale
-        while self._starts_too_steep(mean) and upper < SETTINGS.largest_scale * scale:
-            upper *= 2.0
-            self._tilts = Tilts(transform, upper, scale, support)
+        means = None
+        if tolerance and isinstance(transform, RankingTransform):
+            means = transform.means
+        if means is None:
+            self._tilts = self._gentle_tilts(scale)
+        else:
+            self._tilts = Tilts(transform, scale, scale, support, means=means)
         times = min(max(n_samples / SETTINGS.many, 1.0), SETTINGS.most_times)
         work = (SETTINGS.work, SETTINGS.work_if_useful)
         self._work, self._useful_work = (
             times * (SETTINGS.work_with_tolerance if tolerance else each) for each in work
         )
 
-    def _starts_too_steep(self, mean: float) -> bool:
-        """Whether the first tilt upwards already moves the distribution far from its mean.
+    def _gentle_tilts(self, scale: float) -> Tilts:
+        """Tilts of which the first one upwards leaves the distribution near its mean.
 
         Sums that are convex in the hits of a block jump from their body to its far end.
         """
-        thetas, log_mgfs = self._tilts.ladder(1, 1)
-        return bool(log_mgfs[0] - thetas[0] * mean > SETTINGS.most_at_first)
+        upper = scale
+        while True:
+            tilts = Tilts(self._transform, upper, scale, self._support)
+            thetas, log_mgfs = tilts.ladder(1, 1)
+            is_gentle = not log_mgfs[0] - thetas[0] * self._mean > SETTINGS.most_at_first
+            if is_gentle or upper >= SETTINGS.largest_scale * scale:
+                return tilts
+            upper *= 2.0
 
     def tail(self, s: Floats, sign: int) -> TailEstimates:
         """``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1) between their bounds.
@@ -320,8 +333,9 @@ class BandLimitedTails:
             _sums(weights * (terms if sign > 0 else terms.conj()), turn, s) / n_nodes
             for weights in (majorant, gap)
         )
-        doubt = self._transform.rounding + SETTINGS.left_out
-        doubt *= float(np.abs(majorant * terms).sum()) / n_nodes
+        doubt = self._transform.rounding * float(np.abs(majorant * terms).sum())
+        left_out = self._transform.left_out(theta, place > EXTREME) + SETTINGS.beyond
+        doubt = (doubt + left_out * float(np.abs(majorant).sum())) / n_nodes
         aliases = self._log_aliases(s, sign, place, length, log_scale)
         lower = upper - distance - 3.0 * doubt - np.exp(np.minimum(aliases, 50.0))
         with np.errstate(divide="ignore"):
@@ -385,8 +399,9 @@ class BandLimitedTails:
                 continue
             apart, excess = self._excess(s[same], sign, place, exponent)
             # A tail is about this much smaller than its Chernoff bound.
-            needed = math.log(1.0 + abs(float(self._tilts.theta(sign, place))) * scale)
-            needed -= log_aliases
+            spread = abs(float(self._tilts.theta(sign, place))) * self._deviation(sign, place)
+            ratio = math.log1p(math.sqrt(2.0 * math.pi) * spread)
+            needed = ratio - self._largest_aliases(log_aliases, exponent)
             lengths = (needed + np.maximum(excess, -0.5 * needed)) / np.abs(apart)[:, None]
             before = lengths[apart < 0.0].min(axis=0)
             beyond = lengths[apart > 0.0].min(axis=0, initial=np.inf)
@@ -394,6 +409,18 @@ class BandLimitedTails:
             octaves = np.log2(np.maximum(before, beyond) / scale)
             periods[same] = np.ceil(SETTINGS.periods_of_octave * octaves)
         return periods
+
+    def _deviation(self, sign: int, place: float) -> float:
+        """Standard deviation under a tilt, or without one if it is not known."""
+        deviation = self._tilts.deviation(sign, place)
+        return deviation if math.isfinite(deviation) else self._tilts.scales[sign]
+
+    def _largest_aliases(self, log_aliases: float, exponent: Floats) -> Floats:
+        """Log of the aliases relative to the tail that are small enough."""
+        if not self._tolerance or log_aliases < SETTINGS.log_aliases[0]:
+            return np.full(exponent.shape, log_aliases)
+        accepted = accepted_error(self._tolerance, exponent)
+        return np.asarray(np.log(SETTINGS.aliases_of_tolerance * accepted))
 
     def _log_aliases(
         self, s: Floats, sign: int, place: float, length: float, exponent: Floats

@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,10 +33,18 @@ class BandSettings:
     # the transform decays along a contour, and the part that was left out does not.
     negligible: float = 1e-32
     # Accuracy of the mean path, in hits, and the number of steps after which it is given up.
-    path_error: float = 0.005
+    path_error: float = 0.02
     most_steps: int = 100
-    # Steps of the fixed-point iteration before it is damped.
+    # The same for values of mean paths, which only lead near a saddle point.
+    rough_path_error: float = 0.5
+    most_rough_steps: int = 12
+    # Steps of the fixed-point iteration before it is damped; it is extrapolated after every so many
+    # steps, by this part of the way that a geometric sequence would still go, up to a multiple of
+    # the last step.
     undamped_steps: int = 5
+    steps_of_extrapolation: int = 3
+    part_of_way: float = 0.9
+    most_of_last_step: float = 30.0
     # Difference of the log weights of two mean paths beyond which the lighter is left out.
     far_apart: float = 100.0
     # Half-width of the first window: standard deviations, and hits.
@@ -67,12 +75,15 @@ class Bands:
         Fewest and most hits up to the end of each block.
     most, least : ndarray of shape (n_blocks,)
         Most and fewest hits in each block.
+    left_out : float, default=0.0
+        Share of the tilted total of the other paths of a window, at most.
     """
 
     low: Integers
     high: Integers
     most: Integers
     least: Integers
+    left_out: float = 0.0
 
     def intersection(self, other: Bands) -> Bands:
         """Paths in both bands."""
@@ -81,22 +92,26 @@ class Bands:
             np.minimum(self.high, other.high),
             np.minimum(self.most, other.most),
             np.maximum(self.least, other.least),
+            self.left_out + other.left_out,
         )
 
     def of(self, blocks: slice) -> Bands:
         """Bands of some of the blocks."""
-        parts = self.low, self.high, self.most, self.least
-        return Bands(*(each[blocks] for each in parts))
+        low, high, most, least = (
+            each[blocks] for each in (self.low, self.high, self.most, self.least)
+        )
+        return Bands(low, high, most, least, self.left_out)
 
     def down_by(self, hits: int) -> Bands:
         """Bands that also hold if up to this number of hits are not among these blocks."""
         low, least = (np.maximum(x - hits, 0) for x in (self.low, self.least))
-        return Bands(low, self.high, self.most, least)
+        return Bands(low, self.high, self.most, least, self.left_out)
 
     def ascending(self) -> Bands:
         """Bands whose bounds of the hits up to each block never fall."""
         low = np.minimum.accumulate(self.low[::-1])[::-1]
-        return Bands(low, np.maximum.accumulate(self.high), self.most, self.least)
+        high = np.maximum.accumulate(self.high)
+        return Bands(low, high, self.most, self.least, self.left_out)
 
     def at(self, ends: Integers, fine_ends: Integers) -> Bands:
         """Bands at finer block ends: hits only grow, so the neighbouring coarse ends bound them."""
@@ -106,7 +121,7 @@ class Bands:
         most_up_to = np.concatenate([[0], np.cumsum(self.most)])
         start_block = np.concatenate([[-1], before[:-1]]) + 1
         most = most_up_to[after + 1] - most_up_to[start_block]
-        return Bands(low, self.high[after], most, np.zeros_like(most))
+        return Bands(low, self.high[after], most, np.zeros_like(most), self.left_out)
 
     def work(self) -> float:
         """Products of a forward pass for one node."""
@@ -146,7 +161,7 @@ def windows(
     feasible = feasible_bands(increments, n_positives)
     if n_positives <= SETTINGS.few_hits:
         return feasible, np.zeros((increments.sizes.size, 1))
-    hits, balance = _mean_hits(increments, n_positives, np.asarray(tilts))
+    hits, balance, _ = _mean_hits(increments, n_positives, np.asarray(tilts))
     variance = hits * (1.0 - hits / increments.sizes)
     up_to = np.cumsum(variance, axis=1)
     # The path is a bridge, given its end. Hits near the top attract each other, hence a number of
@@ -179,8 +194,20 @@ def mean_hits(increments: Increments, n_positives: int, tilt: float) -> Floats:
     return _mean_hits(increments, n_positives, np.array([tilt]))[0]
 
 
-def _mean_hits(increments: Increments, n_positives: int, tilts: Floats) -> tuple[Floats, Floats]:
-    """Mean hits of every block (columns), one or two rows for each tilt; and `balances`.
+def values_of_mean_paths(increments: Increments, n_positives: int, tilts: Floats) -> Floats:
+    """Values at the mean hits under each tilt, of the heavier path: nearly the tilted means."""
+    roughly = SETTINGS.rough_path_error, SETTINGS.most_rough_steps
+    return increments.total(_mean_hits(increments, n_positives, tilts, *roughly)[2])
+
+
+def _mean_hits(
+    increments: Increments,
+    n_positives: int,
+    tilts: Floats,
+    path_error: float = SETTINGS.path_error,
+    most_steps: int = SETTINGS.most_steps,
+) -> tuple[Floats, Floats, Floats]:
+    """Mean hits of every block (columns), one or two rows for each tilt; `balances`; the heavier.
 
     The log odds of a block are shifted by the tilt times the gain of one more hit in it, given the
     mean hits of the others. The equations may have two solutions, one near the untilted path and
@@ -190,7 +217,7 @@ def _mean_hits(increments: Increments, n_positives: int, tilts: Floats) -> tuple
     even = n_positives * sizes / sizes.sum()
     at_top = np.diff(np.minimum(np.cumsum(sizes), n_positives), prepend=0.0)
     (low, low_shift, low_converged), (high, high_shift, high_converged) = (
-        _self_consistent_hits(increments, n_positives, tilts, start)
+        _self_consistent_hits(increments, n_positives, tilts, start, path_error, most_steps)
         for start in (even, 0.9 * at_top + 0.1 * even)
     )
     ahead = _log_weight(increments, n_positives, tilts, low) - _log_weight(
@@ -206,29 +233,57 @@ def _mean_hits(increments: Increments, n_positives: int, tilts: Floats) -> tuple
     # blocks: the last part balances the rows.
     beyond = tilts[:, None] * _gain_in_later_blocks(increments, hits)
     balance = shift - logit(n_positives / increments.n_samples) + beyond
-    return np.concatenate([low[kept_low], high[kept_high]]), balance.T
+    return np.concatenate([low[kept_low], high[kept_high]]), balance.T, hits
 
 
 def _self_consistent_hits(
-    increments: Increments, n_positives: int, tilts: Floats, start: Floats
+    increments: Increments,
+    n_positives: int,
+    tilts: Floats,
+    start: Floats,
+    path_error: float,
+    most_steps: int,
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Fixed point of the mean hits, the shift of their log odds, and whether it was reached."""
+    """Fixed point of the mean hits, the shift of their log odds, and whether it was reached.
+
+    Near a tilt at which one of two solutions vanishes the iteration is slow and monotone, and
+    extrapolated: distances from the next iterate are convex there, so that a secant does not lead
+    beyond the solution.
+    """
     sizes = increments.sizes.astype(float)
     hits = np.tile(start, (tilts.size, 1))
     converged = np.zeros(tilts.size, dtype=bool)
     shift = np.full((tilts.size, 1), logit(n_positives / increments.n_samples))
-    log_odds = np.zeros(hits.shape)
-    for step in range(SETTINGS.most_steps):
+    log_odds, moved = np.zeros(hits.shape), np.zeros(hits.shape)
+    for step in range(most_steps):
         before, log_odds = log_odds, tilts[:, None] * _gain_of_a_hit(increments, hits)
         # The mean change of the log odds starts Newton's method near its solution.
         weights = hits / n_positives
         shift = shift - (weights * (log_odds - before)).sum(axis=1, keepdims=True)
-        target, shift = _hits_at_odds(sizes, n_positives, log_odds, shift)
-        converged = np.abs(np.cumsum(target - hits, axis=1)).max(axis=1) < SETTINGS.path_error
-        hits = target if step < SETTINGS.undamped_steps else 0.5 * (hits + target)
+        target, shift = _hits_at_odds(sizes, n_positives, log_odds, shift, 0.1 * path_error)
+        last, moved = moved, target - hits
+        distances = np.abs(np.cumsum(moved, axis=1)).max(axis=1)
+        converged = distances < path_error
         if converged.all():
-            break
+            return target, shift, converged
+        factor: Any = 1.0 if step < SETTINGS.undamped_steps else 0.5
+        if step > SETTINGS.undamped_steps and step % SETTINGS.steps_of_extrapolation == 0:
+            factor = np.maximum(factor, _rest_of_the_way(hits, moved, last, sizes))
+        hits = hits + factor * moved
     return hits, shift, converged
+
+
+def _rest_of_the_way(hits: Floats, moved: Floats, last: Floats, sizes: Floats) -> Floats:
+    """Multiples of a step that lead nearly to the limit, but not beyond the ends of any block."""
+    squares = np.maximum((last**2).sum(axis=1), 1e-300)
+    # The step before was damped by half.
+    ratio = (moved * last).sum(axis=1) / squares
+    rate = np.clip(2.0 * ratio - 1.0, 0.0, 1.0 - 1.0 / SETTINGS.most_of_last_step)
+    rest = SETTINGS.part_of_way / (1.0 - rate)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        room = np.where(moved > 0.0, sizes - hits, -hits) / moved
+    room = np.where(moved == 0.0, np.inf, room).min(axis=1)
+    return np.asarray(np.minimum(rest, 0.5 * room))[:, None]
 
 
 def _log_weight(increments: Increments, n_positives: int, tilts: Floats, hits: Floats) -> Floats:
@@ -254,9 +309,9 @@ def _gain_in_later_blocks(c: Increments, hits: Floats) -> Floats:
 
 
 def _hits_at_odds(
-    sizes: Floats, n_positives: int, log_odds: Floats, shift: Floats
+    sizes: Floats, n_positives: int, log_odds: Floats, shift: Floats, enough: float
 ) -> tuple[Floats, Floats]:
-    """Mean hits at log odds that are shifted so that the hits add up; and the shift.
+    """Mean hits at log odds that are shifted so that the hits nearly add up; and the shift.
 
     Newton's method, with steps of at most 2 where the hits saturate.
     """
@@ -265,7 +320,7 @@ def _hits_at_odds(
         missing = n_positives - (sizes * share).sum(axis=1, keepdims=True)
         slope = (sizes * share * (1.0 - share)).sum(axis=1, keepdims=True)
         shift = shift + missing / np.maximum(slope, 0.5 * np.abs(missing) + 1e-300)
-        if np.all(np.abs(missing) < 0.1 * SETTINGS.path_error):
+        if np.all(np.abs(missing) < enough):
             break
     return np.asarray(sizes * share), shift
 
@@ -278,13 +333,20 @@ def tilted_bands(
     Paths with less than `share` of the tilted total are left out. None are, and the logarithm is
     nan, if the widest window is too narrow.
     """
+    return balanced_bands(increments, n_positives, tilt, share)[:2]
+
+
+def balanced_bands(
+    increments: Increments, n_positives: int, tilt: float, share: float
+) -> tuple[Bands, float, Floats]:
+    """`tilted_bands`, and the `balances` of their rows."""
     feasible = feasible_bands(increments, n_positives)
     for width in SETTINGS.widths:
-        window, _ = windows(increments, n_positives, np.array([tilt]), width)
+        window, balance = windows(increments, n_positives, np.array([tilt]), width)
         found = _bands_in(increments, n_positives, tilt, share, window)
         if found is not None and found[0].has_room_in(window, feasible):
-            return found
-    return feasible, math.nan
+            return *found, balance
+    return feasible, math.nan, balance
 
 
 def carrying_bands(
@@ -314,13 +376,14 @@ def _bands_in(
     shares = _shares(increments, n_positives, tilt, window)
     if shares is None:
         return None
-    bands = Bands(*(np.empty_like(window.low) for _ in range(4)))
+    ends, left_out = np.empty((4, window.low.size), dtype=np.int64), 0.0
     for block, (first, rows, y, hits) in enumerate(shares[0]):
-        kept = first + _not_negligible(rows, math.log(share))
-        bands.low[block], bands.high[block] = kept[0], kept[-1]
-        kept = y[_not_negligible(hits, math.log(share))]
-        bands.least[block], bands.most[block] = kept[0], kept[-1]
-    return bands, shares[1]
+        for at, least, logs in ((0, first, rows), (2, int(y[0]), hits)):
+            first_kept, last_kept, left = _kept(logs, math.log(share))
+            ends[at : at + 2, block] = least + first_kept, least + last_kept
+            left_out += left
+    low, high, fewest, most = ends
+    return Bands(low, high, most, fewest, left_out), shares[1]
 
 
 # First number of hits up to the end of a block and log shares from there on; hits in it and theirs.
@@ -432,8 +495,13 @@ def _ends(logs: Floats, log_end: float) -> tuple[int, int, float]:
     return first, logs.size - 1 - n_last, float(np.logaddexp(before, beyond))
 
 
-def _not_negligible(log_weights: Floats, log_share: float) -> Integers:
-    return np.flatnonzero(log_weights >= log_weights.max() + log_share)
+def _kept(log_weights: Floats, log_share: float) -> tuple[int, int, float]:
+    """First and last place of weights that are not negligible, and the share of all others."""
+    weights = np.exp(log_weights - log_weights.max())
+    kept = np.flatnonzero(log_weights >= log_weights.max() + log_share)
+    first, last = int(kept[0]), int(kept[-1])
+    left_out = weights[:first].sum() + weights[last + 1 :].sum()
+    return first, last, float(left_out / weights.sum())
 
 
 def separated(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -18,11 +19,13 @@ from scipy.special import gammaln
 from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.inversion.bands import (
     Bands,
+    balanced_bands,
     balances,
     bands_of_tail,
     feasible_bands,
     mean_hits,
     tilted_bands,
+    values_of_mean_paths,
     windows,
 )
 from sklearn_rankinf._engine.inversion.transform import log_transform
@@ -103,6 +106,9 @@ class Transform(Protocol):
 
     def most_rows(self, theta: float, is_extreme: bool) -> int:
         """Largest number of rows at a tilt."""
+
+    def left_out(self, theta: float, is_extreme: bool) -> float:
+        """Share of the tilted total that is left out at a tilt, at most."""
 
     def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
         """Log transforms at nodes of the contour through a tilt; of blocks merged more if so."""
@@ -253,11 +259,23 @@ class RankingTransform:
             return windows(blocks, self._n_positives, thetas, _NARROW)
         return self._limits, balances(blocks, self._n_positives, thetas)
 
+    @property
+    def has_all_paths(self) -> bool:
+        """Whether no blocks are merged and no paths are left out on purpose."""
+        return self._limits is None and not self.merged
+
+    @property
+    def means(self) -> Callable[[Floats], Floats] | None:
+        """Means of the statistic under tilts, or nearly so; None if log transforms cost less."""
+        if self._n_positives <= _FEW_HITS or not self.has_all_paths:
+            return None
+        return partial(values_of_mean_paths, self._increments, self._n_positives)
+
     def limited(
         self, tilts: Floats, t: float, log_share: float
     ) -> tuple[RankingTransform, float] | None:
         """The transform of the paths that carry the tail beyond t; log of a bound of the rest."""
-        if self.merged or self._limits is not None:
+        if not self.has_all_paths:
             return None
         blocks, m = self._increments, self._n_positives
         found = bands_of_tail(blocks, m, tilts, t, log_share)
@@ -271,6 +289,9 @@ class RankingTransform:
     def most_rows(self, theta: float, is_extreme: bool) -> int:
         bands = self._bands_at(theta, is_extreme, coarse=False)
         return int((bands.high - bands.low).max() + 1)
+
+    def left_out(self, theta: float, is_extreme: bool) -> float:
+        return self._bands_at(theta, is_extreme, coarse=False).left_out
 
     def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
         """Log transforms at nodes of the contour through a tilt."""
@@ -292,7 +313,9 @@ class RankingTransform:
             return self._limits
         if self._n_positives <= _FEW_HITS and not self.merged and not is_extreme:
             return feasible_bands(increments, self._n_positives)
-        if coarse or self.merged:
+        if coarse:
+            return self._planned_at(theta)[0]
+        if self.merged:
             return tilted_bands(increments, self._n_positives, theta, self._negligible)[0]
         ends = np.cumsum(self._planning(theta).sizes), np.cumsum(increments.sizes)
         return self._bands_at(theta, is_extreme, True).at(*ends)
@@ -301,9 +324,17 @@ class RankingTransform:
     def _balance(self, theta: float, is_extreme: bool) -> Floats:
         """What balances the rows of `coarse` at a tilt; nothing if they are few and it is weak."""
         blocks, always = self._planning(theta), is_extreme or self._limits is not None
-        if self._n_positives <= _FEW_HITS and not always:
+        if self._n_positives > _FEW_HITS and self._limits is None:
+            return self._planned_at(theta)[2]
+        if not always:
             return np.zeros((blocks.sizes.size, 1))
         return balances(blocks, self._n_positives, theta)
+
+    @cached_method
+    def _planned_at(self, theta: float) -> tuple[Bands, float, Floats]:
+        """Rows of `coarse` that matter at a tilt, and what balances them."""
+        blocks = self._planning(theta)
+        return balanced_bands(blocks, self._n_positives, theta, self._negligible)
 
     def _planning(self, theta: float) -> Increments:
         """Blocks that plan contours under a tilt."""
@@ -367,6 +398,9 @@ class ClosedTransform:
 
     def most_rows(self, theta: float, is_extreme: bool) -> int:
         return self._n_factors
+
+    def left_out(self, theta: float, is_extreme: bool) -> float:
+        return 0.0
 
     def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
         return self._log_mgf(z)

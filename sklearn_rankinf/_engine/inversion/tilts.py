@@ -11,7 +11,7 @@ smallest one by a limited *excess*. See "Contour inversion" in doc/theory.rst.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,6 +64,15 @@ class TiltSettings:
     excess_of_grid: float = 1.0
     excess_of_place: float = 3.0
     most_moves: int = 8
+    # Tilts among which a mean is looked for: the first, their number and distance, and those of
+    # more between two of them; and of which part of a step the place found is a multiple.
+    first_of_means: float = -6.0
+    n_means: int = 8
+    step_of_means: float = 3.0
+    between_means: float = 0.5
+    grid_of_means: float = 0.25
+    # Places of three tilts by which a deviation is computed.
+    steps_of_deviation: tuple[float, ...] = (-0.25, 0.0, 0.25)
     # Standard deviations of a tilt, at most, for which others of the ladder hold aliases down.
     few_deviations: float = 12.0
     # Distances of tilts whose Chernoff bounds hold aliases down.
@@ -101,6 +110,9 @@ class Tilts:
         Values that the support does not exceed.
     is_rough : bool, default=False
         Whether the distribution is not dense, however many placements there are.
+    means : callable, optional
+        Means under tilts, or nearly so: saddle points are looked for among them, without log
+        transforms of the ladder.
     """
 
     def __init__(
@@ -110,8 +122,9 @@ class Tilts:
         lower: float,
         support: tuple[float, float],
         is_rough: bool = False,
+        means: Callable[[Floats], Floats] | None = None,
     ) -> None:
-        self._transform = transform
+        self._transform, self._means = transform, means
         self.scales = {1: upper, -1: lower}
         self._support = support
         self.few_blocks = transform.n_blocks <= FEW_BLOCKS
@@ -183,12 +196,39 @@ class Tilts:
         A polynomial through tilts of the ladder is the log transform between them, but for jumps
         of the tilted distribution: tilts around the place that it leads to may lead on.
         """
+        if self._means is not None:
+            return self._moved(self._near_means(s, side), s, side)
         places = np.empty(s.shape)
         for at, exponents in self._exponents(s, side):
             best = exponents.argmin(axis=0)
             for place in sorted(set(best.tolist())):
                 same = at[best == place]
                 places[same] = self._between(s[same], side, place, len(exponents))
+        return self._moved(places, s, side)
+
+    def _near_means(self, s: Floats, side: int) -> Floats:
+        """Indices of tilts under which the mean is near each value."""
+        first, step = TILTS.first_of_means, TILTS.step_of_means
+        n_between = round(step / TILTS.between_means)
+        means = self._means_at(side, first, step, TILTS.n_means)
+        before = np.clip(np.searchsorted(means, side * s) - 1, 0, TILTS.n_means - 2)
+        found = np.empty(s.shape)
+        for place in sorted(set(before.tolist())):
+            same, start = before == place, first + step * place
+            means = self._means_at(side, start, TILTS.between_means, n_between + 1)
+            places = start + TILTS.between_means * np.arange(means.size)
+            found[same] = np.interp(side * s[same], means, places)
+        return np.round(found / TILTS.grid_of_means) * TILTS.grid_of_means
+
+    @cached_method
+    def _means_at(self, side: int, first: float, step: float, n_tilts: int) -> Floats:
+        """Means under tilts of equally spaced indices, times the side, ascending."""
+        assert self._means is not None
+        means = side * self._means(self.theta(side, first + step * np.arange(n_tilts)))
+        return np.maximum.accumulate(means)
+
+    def _moved(self, places: Floats, s: Floats, side: int) -> Floats:
+        """Places of tilts, moved where another tilt around one has a much lower bound."""
         moved = np.arange(s.size)
         for _ in range(TILTS.most_moves):
             open_, moved = moved, np.empty(0, dtype=np.int64)
@@ -238,10 +278,10 @@ class Tilts:
         Those of the ladder are enough where the tilt is of few standard deviations.
         """
         thetas, at = self.theta(side, place + _STEPS), place - TILTS.first + _STEPS
-        known = self.ladder(side, 1)[1]
-        whole = np.clip(np.round(at), 0, known.size - 1).astype(int)
-        is_inside = at[0] == np.clip(round(at[0]), 2, known.size - 3)
+        known = np.empty(0) if self._means is not None else self.ladder(side, 1)[1]
+        is_inside = known.size and at[0] == np.clip(round(at[0]), 2, known.size - 3)
         if is_inside and abs(thetas[0]) * self.deviation(side, place) <= TILTS.few_deviations:
+            whole = np.clip(np.round(at), 0, known.size - 1).astype(int)
             log_mgfs = np.where(at == whole, known[whole], math.inf)
         else:
             log_mgfs = self._transform.log_mgfs(thetas)
@@ -296,13 +336,18 @@ class Tilts:
 
     def deviation(self, side: int, index: float) -> float:
         """Standard deviation under a tilt, by differences of the ladder; nan if not known."""
+        if self._means is not None:
+            return self._deviation_around(side, index)
         place = max(round(index) - TILTS.first, 1)
         around = slice(place - 1, place + 2)
         thetas, log_mgfs = (x[around] for x in self.ladder(side, place + 2))
-        if not np.isfinite(log_mgfs).all():
-            return math.nan
-        slopes = np.diff(log_mgfs) / np.diff(thetas)
-        return math.sqrt(abs(2.0 * np.diff(slopes)[0] / (thetas[2] - thetas[0])))
+        return _deviation(thetas, log_mgfs)
+
+    def _deviation_around(self, side: int, place: float) -> float:
+        """The same by differences of the tilts around it."""
+        thetas, log_mgfs = (each[1:] for each in self.around(side, place))
+        around = [np.flatnonzero(step == _STEPS)[0] for step in TILTS.steps_of_deviation]
+        return _deviation(thetas[around], log_mgfs[around])
 
     def _exponents(
         self, s: Floats, side: int, enough: float = -math.inf
@@ -370,3 +415,11 @@ class Tilts:
             entropy = log_mgfs - thetas * np.gradient(log_mgfs, thetas)
             limits = TILTS.decay * (entropy - self._transform.log_placement) - TILTS.margin
         return np.where(np.isfinite(limits), np.minimum(limits, TILTS.excess_dense), -np.inf)
+
+
+def _deviation(thetas: Floats, log_mgfs: Floats) -> float:
+    """Standard deviation by differences of the log transform at three tilts; nan if not known."""
+    if not np.isfinite(log_mgfs).all():
+        return math.nan
+    slopes = np.diff(log_mgfs) / np.diff(thetas)
+    return math.sqrt(abs(2.0 * np.diff(slopes)[0] / (thetas[2] - thetas[0])))

@@ -55,6 +55,9 @@ class ListedTransform:
     def most_rows(self, theta: float, is_extreme: bool) -> int:
         return self.values.size
 
+    def left_out(self, theta: float, is_extreme: bool) -> float:
+        return 0.0
+
     def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
         exponents = self.log_weights + theta * self.values
         top = exponents.max()
@@ -95,6 +98,9 @@ class MeanTransform:
 
     def most_rows(self, theta: float, is_extreme: bool) -> int:
         return max(part.most_rows(theta / self._n, is_extreme) for part, _ in self._parts)
+
+    def left_out(self, theta: float, is_extreme: bool) -> float:
+        return float(self._total(lambda part: part.left_out(theta / self._n, is_extreme)))
 
     def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
         own = theta / self._n, z / self._n, is_extreme, coarse
