@@ -328,11 +328,13 @@ def test_bands_of_two_humps_hold_all_paths_that_matter():
     assert kept.work() < 5e5
 
 
+@pytest.mark.parametrize("tolerance", [0.0, 0.025])
 @pytest.mark.parametrize("z", [3.0, 6.0])
-def test_large_blocks(z):
+def test_large_blocks(z, tolerance):
     sizes, m = [400, 700, 500, 900, 1500], 300
     null = ap_null_distribution(sum(sizes), m, tie_sizes=sizes)
-    distribution = ComputedDistribution(AveragePrecision(), sum(sizes), m, np.array(sizes))
+    problem = AveragePrecision(), sum(sizes), m, np.array(sizes)
+    distribution = ComputedDistribution(*problem, tolerance)
     # The sum of the oracle leaves out a small part, beyond seven deviations.
     x = null.mean() + z * null.std()
     log_p = math.log(oracles.average_precision_tail_of_five_levels(sizes, m, x))

@@ -9,7 +9,7 @@ import numpy as np
 import oracles
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import special, stats
+from scipy import optimize, special, stats
 
 from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.exact import enumeration as chain
@@ -224,6 +224,49 @@ def test_rows_left_out_do_not_matter_under_a_tilt(tilt):
     trimmed = transform.log_transform(blocks, 60, z, kept)
     assert_allclose(np.exp(trimmed - everything), 1.0, rtol=1e-11)
     assert_allclose(log_mgf, everything[0].real, rtol=1e-12, atol=1e-12)
+
+
+def test_the_share_of_the_rows_left_out_is_stated():
+    blocks = increments((60, 70, 50, 90, 130, 200), 90)
+    theta = 4.0 / math.sqrt(moments.mean_and_variance(blocks, 90)[1])
+    kept, _ = bands.tilted_bands(blocks, 90, theta, 1e-5)
+    everything, trimmed = (
+        transform.log_transform(blocks, 90, [theta], paths)[0].real for paths in (None, kept)
+    )
+    left_out = -math.expm1(trimmed - everything)
+    assert 1e-6 < left_out <= kept.left_out < 1e-3
+
+
+def test_mean_paths_are_those_of_the_plain_iteration():
+    # The first list has two paths under some tilts, one of which vanishes under others.
+    for sizes, m in (((20, 1000, 4000), 120), ((30, 80, 300, 90, 500), 100)):
+        blocks = increments(sizes, m)
+        tilts = np.geomspace(0.5, 60.0, 40) / math.sqrt(moments.mean_and_variance(blocks, m)[1])
+        even = m * blocks.sizes / sum(sizes)
+        at_top = np.diff(np.minimum(np.cumsum(sizes), m), prepend=0)
+        for start in (even, 0.9 * at_top + 0.1 * even):
+            found, _, converged = bands._self_consistent_hits(blocks, m, tilts, start, 0.02, 100)
+            assert converged.all()
+            expected = [plain_mean_hits(blocks, m, tilt, start) for tilt in tilts]
+            assert np.abs(np.cumsum(found - expected, axis=1)).max() < 0.5
+
+
+def plain_mean_hits(blocks, m, tilt, hits):
+    """The fixed point of the mean-field equations, in steps of a half."""
+
+    def missing(shift, gain):
+        return (blocks.sizes * special.expit(gain + shift)).sum() - m
+
+    for _ in range(1000):
+        before = np.cumsum(hits) - hits
+        others = 1.0 + 2.0 * hits * (1.0 - 1.0 / blocks.sizes)
+        later = [(blocks.cross * hits)[i + 1 :].sum() for i in range(hits.size)]
+        gain = tilt * (blocks.cross * before + blocks.linear + blocks.square * others + later)
+        shift = optimize.brentq(missing, -1e5, 1e5, args=(gain,))
+        hits, last = 0.5 * (hits + blocks.sizes * special.expit(gain + shift)), hits
+        if np.abs(hits - last).max() < 1e-6:
+            break
+    return hits
 
 
 # ---------------------------------------------------------------------------------------------
