@@ -63,16 +63,14 @@ from sklearn_rankinf._significance.min_hits import min_hits_at_k
 from sklearn_rankinf._significance.minimum_hypergeometric import (
     minimum_hypergeometric_test,
 )
-from sklearn_rankinf._significance.queries import (
-    mean_average_precision_score,
-    mean_average_precision_test,
-)
+from sklearn_rankinf._significance.queries import mean_average_precision_test
 from sklearn_rankinf._significance.scores import (
     adjusted_average_precision_score,
     average_precision_at_k_score,
     average_precision_neg_log10_pvalue,
     average_precision_pvalue,
     interpolated_average_precision_score,
+    mean_average_precision_score,
     precision_at_k_score,
     r_precision_score,
     recall_at_k_score,

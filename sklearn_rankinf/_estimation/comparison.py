@@ -36,6 +36,11 @@ from sklearn_rankinf._metrics.metrics import (
     value_of,
     warn_of_one_class,
 )
+from sklearn_rankinf._metrics.queries import (
+    check_queries_alone,
+    check_several_queries,
+    values_of_queries,
+)
 from sklearn_rankinf._permutation.draws import CELLS_PER_CHUNK, Draws, chunk_sizes, pvalue_of_draws
 from sklearn_rankinf._permutation.swaps import (
     PairedSampler,
@@ -65,11 +70,6 @@ from sklearn_rankinf._results import (
     format_value,
     state_interval,
     state_pvalue,
-)
-from sklearn_rankinf._significance.queries import (
-    check_queries_alone,
-    check_several_queries,
-    values_of_queries,
 )
 from sklearn_rankinf._significance.results import as_log10
 from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic

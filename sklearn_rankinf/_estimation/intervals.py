@@ -22,6 +22,7 @@ from sklearn_rankinf._estimation.results import (
 )
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics.metrics import as_metric, check_scalar_k
+from sklearn_rankinf._metrics.queries import check_queries_alone, values_of_queries
 from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,
@@ -31,7 +32,6 @@ from sklearn_rankinf._ranking import (
     check_integer,
     check_n_jobs,
 )
-from sklearn_rankinf._significance.queries import check_queries_alone, values_of_queries
 from sklearn_rankinf._statistics.additive import Metric
 
 

@@ -42,6 +42,11 @@ from sklearn_rankinf._metrics.metrics import (
     in_sentence,
     warn_of_one_class,
 )
+from sklearn_rankinf._metrics.queries import (
+    check_queries_alone,
+    check_several_queries,
+    values_of_queries,
+)
 from sklearn_rankinf._ranking import (
     PosLabel,
     Sample,
@@ -50,12 +55,6 @@ from sklearn_rankinf._ranking import (
     check_option,
 )
 from sklearn_rankinf._results import Result, as_frame, format_value
-from sklearn_rankinf._significance.queries import (
-    check_queries_alone,
-    check_several_queries,
-    holm,
-    values_of_queries,
-)
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
@@ -619,3 +618,12 @@ class _Family:
                 correlation,
             )
         return np.minimum(low, 0.0), np.maximum(high, 0.0)
+
+
+def holm(pvalue: Floats) -> Floats:
+    """Holm's adjusted p-values: the i-th smallest of n times n - i + 1, made non-decreasing."""
+    order = np.argsort(pvalue, kind="stable")
+    stepped = pvalue[order] * np.arange(pvalue.size, 0, -1)
+    adjusted = np.empty(pvalue.size)
+    adjusted[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
+    return adjusted

@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
-from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._engine.distribution import exact_mean_and_variance
+from sklearn_rankinf._estimation.multiple_comparison import holm
 from sklearn_rankinf._estimation.results import (
     MetricIntervalResult,
     in_parentheses,
     interval_over_queries,
 )
-from sklearn_rankinf._guard import metric_function, result_function
-from sklearn_rankinf._metrics.metrics import AveragePrecision, in_sentence, value_of
+from sklearn_rankinf._guard import result_function
+from sklearn_rankinf._metrics.metrics import AveragePrecision
+from sklearn_rankinf._metrics.queries import warn_of_undefined_queries
 from sklearn_rankinf._null.distribution import (
     NullDistribution,
     monte_carlo_error,
@@ -58,7 +59,6 @@ from sklearn_rankinf._significance.results import (
     pvalue_fields,
     significance_fields,
 )
-from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
 _METHODS = ("auto", "analytic", "permutation", "normal", "pearson3")
@@ -227,67 +227,6 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
         return {"query": list(self.queries), **present}
 
 
-@metric_function
-def mean_average_precision_score(
-    y_true: ArrayLike, y_score: ArrayLike, *, groups: Iterable[Hashable], pos_label: PosLabel = 1
-) -> float:
-    r"""Mean average precision over queries.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-        Binary labels.
-    y_score : array-like of shape (n_samples,)
-        Scores, larger for samples more likely to be positive.
-    groups : array-like of shape (n_samples,)
-        The query of each sample: any hashable values, in any order.
-    pos_label : int, float, bool or str, default=1
-        The label of the positives.
-
-    Returns
-    -------
-    score : float
-        Mean of the average precisions of the queries. A query without positives counts as 0, like
-        a class without positives in scikit-learn.
-
-    Raises
-    ------
-    TypeError
-        If a query is not hashable.
-    ValueError
-        If the lengths differ, a query is missing, or labels or scores cannot be ranked.
-
-    Warns
-    -----
-    UndefinedMetricWarning
-        If a query has no positives.
-
-    See Also
-    --------
-    mean_average_precision_test : Significance test of mean average precision.
-    sklearn.metrics.average_precision_score : Average precision of one query.
-
-    Notes
-    -----
-    Query q has :math:`m_q` positives, of which :math:`y_{qb}` are in its block b of equal scores.
-    Down to the end of the block there are :math:`H_{qb}` positives and :math:`T_{qb}` samples:
-
-    .. math:: \mathrm{MAP} = \frac{1}{Q} \sum_{q=1}^Q \frac{1}{m_q} \sum_b y_{qb}
-              \frac{H_{qb}}{T_{qb}}.
-
-    Examples
-    --------
-    >>> from sklearn_rankinf import mean_average_precision_score
-    >>> y_true, y_score = [1, 0, 1, 0, 1, 0], [6, 5, 4, 3, 2, 1]
-    >>> groups = ["a", "a", "a", "b", "b", "b"]
-    >>> round(mean_average_precision_score(y_true, y_score, groups=groups), 4)
-    0.6667
-    """
-    rankings = read_queries(y_true, y_score, groups, pos_label).of_queries()
-    _warn_of_empty_queries(rankings)
-    return float(np.mean([_average_precision(ranking) for ranking in rankings.values()]))
-
-
 @result_function
 def mean_average_precision_test(
     y_true: ArrayLike | Mapping[Any, Ranking] | Sequence[Ranking],
@@ -449,7 +388,7 @@ def mean_average_precision_test(
             check_no_closed_form(method, RESTRICTED)
         if dependence == "shared" or is_restricted:
             joint = _JointRows(sample, list(rankings.values()), dependence)
-    _warn_of_empty_queries(rankings)
+    warn_of_undefined_queries(AveragePrecision(), rankings)
     options = {"n_permutations": n_permutations, "random_state": random_state, "n_jobs": n_jobs}
     statistics = np.array([_average_precision(ranking) for ranking in rankings.values()])
     null: NullDistribution
@@ -520,15 +459,6 @@ def _bh(pvalue: Floats) -> Floats:
 
 def _by(pvalue: Floats) -> Floats:
     return np.asarray(stats.false_discovery_control(pvalue, method="by"))
-
-
-def holm(pvalue: Floats) -> Floats:
-    """Holm's adjusted p-values: the i-th smallest of n times n - i + 1, made non-decreasing."""
-    order = np.argsort(pvalue, kind="stable")
-    stepped = pvalue[order] * np.arange(pvalue.size, 0, -1)
-    adjusted = np.empty(pvalue.size)
-    adjusted[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
-    return adjusted
 
 
 def _query_results(
@@ -815,60 +745,3 @@ def _queries_of_units(units: Integers, codes: Integers) -> Integers:
 def _numbers_of_pairs(first: Integers, second: Integers) -> Integers:
     pairs = first * (int(second.max()) + 1) + second
     return np.asarray(np.unique(pairs, return_inverse=True)[1])
-
-
-def check_queries_alone(**given: Any) -> None:
-    """Raise an error if clusters or strata of samples are combined with queries."""
-    for name, values in given.items():
-        if values is not None:
-            raise ValueError(
-                f"{name} cannot be combined with groups, which treats the queries as the sampled "
-                f"units: leave out {name}."
-            )
-
-
-def check_several_queries(n_queries: int) -> None:
-    """Raise an error if there is only one query to compare."""
-    if n_queries < 2:
-        raise ValueError(
-            "groups has only 1 query, but a comparison over queries needs at least 2: leave out "
-            "groups to compare the rankings of its samples."
-        )
-
-
-def values_of_queries(metric: Metric, sample: Sample) -> Floats:
-    """Values of a metric for each query, one column for each ranker; 0 without positives."""
-    columns = []
-    for ranker in range(len(sample.scores)):
-        rankings = sample.of_queries(ranker)
-        columns.append([float(value_of(metric, ranking)) for ranking in rankings.values()])
-    _warn_of_empty_queries(rankings, in_sentence(metric.title))
-    if metric.needs_misses:
-        _warn_of_full_queries(rankings, metric)
-    return np.array(columns).T
-
-
-def _warn_of_empty_queries(
-    rankings: Mapping[Any, Ranking], what: str = "average precision"
-) -> None:
-    empty = [query for query, ranking in rankings.items() if ranking.n_positives == 0]
-    if empty:
-        shown = ", ".join(repr(query) for query in empty[:5]) + (", ..." if len(empty) > 5 else "")
-        warn_caller(
-            f"{len(empty)} of {len(rankings)} queries have no positives in y_true ({shown}); their "
-            f"{what} counts as 0.",
-            UndefinedMetricWarning,
-        )
-
-
-def _warn_of_full_queries(rankings: Mapping[Any, Ranking], metric: Metric) -> None:
-    """Warn about queries without negatives, for which a metric is undefined."""
-    full = [query for query, own in rankings.items() if own.n_positives == own.n_samples]
-    if full:
-        shown = ", ".join(map(repr, full[:5])) + (", ..." if len(full) > 5 else "")
-        warn_caller(
-            f"{len(full)} of {len(rankings)} queries have no negatives in y_true; their "
-            f"{in_sentence(metric.title)} counts as "
-            f"{value_of(metric, rankings[full[0]]):.1f}: {shown}.",
-            UndefinedMetricWarning,
-        )

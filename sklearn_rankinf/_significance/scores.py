@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn_rankinf._metrics.metrics import (
     no_positives,
     value_of,
 )
+from sklearn_rankinf._metrics.queries import values_of_queries
 from sklearn_rankinf._null.distribution import pvalue_log_and_error
 from sklearn_rankinf._null.observations import observe_ranking
 from sklearn_rankinf._ranking import (
@@ -729,6 +731,68 @@ def average_precision_at_k_score(
     0.8333
     """
     return AveragePrecision(check_k(k), normalize)(y_true, y_score, pos_label=pos_label)
+
+
+@metric_function
+def mean_average_precision_score(
+    y_true: ArrayLike, y_score: ArrayLike, *, groups: Iterable[Hashable], pos_label: PosLabel = 1
+) -> float:
+    r"""Mean average precision over queries.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Binary labels.
+    y_score : array-like of shape (n_samples,)
+        Scores, larger for samples more likely to be positive.
+    groups : array-like of shape (n_samples,)
+        The query of each sample: any hashable values, in any order.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives.
+
+    Returns
+    -------
+    score : float
+        Mean of the average precisions of the queries. A query without positives counts as 0, like
+        a class without positives in scikit-learn.
+
+    Raises
+    ------
+    TypeError
+        If a query is not hashable.
+    ValueError
+        If the lengths differ, a query is missing, or labels or scores cannot be ranked.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If a query has no positives.
+
+    See Also
+    --------
+    mean_average_precision_test : Significance test of mean average precision.
+    sklearn.metrics.average_precision_score : Average precision of one query.
+
+    Notes
+    -----
+    Query q has :math:`m_q` positives, of which :math:`y_{qb}` are in its block b of equal scores.
+    Down to the end of the block there are :math:`H_{qb}` positives and :math:`T_{qb}` samples:
+
+    .. math:: \mathrm{MAP} = \frac{1}{Q} \sum_{q=1}^Q \frac{1}{m_q} \sum_b y_{qb}
+              \frac{H_{qb}}{T_{qb}}.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import mean_average_precision_score
+    >>> y_true, y_score = [1, 0, 1, 0, 1, 0], [6, 5, 4, 3, 2, 1]
+    >>> groups = ["a", "a", "a", "b", "b", "b"]
+    >>> round(mean_average_precision_score(y_true, y_score, groups=groups), 4)
+    0.6667
+    """
+    if groups is None:
+        raise TypeError("groups must hold the query of each sample; got None of type NoneType.")
+    sample = Sample.read(y_true, y_score, pos_label=pos_label, groups=groups)
+    return float(values_of_queries(AveragePrecision(), sample).mean())
 
 
 def _undefined(what: str, ranking: Ranking) -> str:

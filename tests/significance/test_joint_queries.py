@@ -14,8 +14,8 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 from sklearn_rankinf import Ranking, average_precision_test, mean_average_precision_test
+from sklearn_rankinf._estimation.multiple_comparison import holm
 from sklearn_rankinf._permutation import draws as sampling
-from sklearn_rankinf._significance.queries import holm
 
 Z = 4.5
 N_PERMUTATIONS = 9999
