@@ -132,7 +132,7 @@ for n_days in days:
         metric="precision_at_k",
         k=n_calls / n_payments,
         method="influence",
-        n_simulations=300,
+        n_resamples=300,
     )
     power.append(result)
     print(

@@ -50,7 +50,7 @@ print(f"{y_true.size} images of {n_patients} patients, {y_true.sum()} of them po
 from sklearn_rankinf import average_precision_test
 
 by_image = average_precision_test(y_true, y_score)
-by_patient = average_precision_test(y_true, y_score, clusters=patient, n_permutations=999)
+by_patient = average_precision_test(y_true, y_score, clusters=patient, n_resamples=999)
 print(f"images permuted: p = {by_image.pvalue:.1e} ({by_image.method})")
 print(f"patients permuted: p = {by_patient.pvalue:.4f} ({by_patient.method})")
 
@@ -64,7 +64,7 @@ print(f"patients permuted: p = {by_patient.pvalue:.4f} ({by_patient.method})")
 
 def pvalues(effect, n_data_sets=300):
     found = np.empty((n_data_sets, 2))
-    options = {"method": "permutation", "n_permutations": 199}
+    options = {"method": "permutation", "n_resamples": 199}
     for seed in range(n_data_sets):
         y_true, y_score, patient = scored_images(1000 + seed, effect)
         found[seed, 0] = average_precision_test(y_true, y_score, **options).pvalue

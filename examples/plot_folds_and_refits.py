@@ -146,7 +146,7 @@ search = GridSearchCV(
     scoring="average_precision",
     cv=StratifiedKFold(3, shuffle=True, random_state=0),
 )
-tested = search_permutation_test(search, X_noise, y_noise, n_permutations=39)
+tested = search_permutation_test(search, X_noise, y_noise, n_resamples=39)
 low, high = tested.pvalue_interval()
 print(f"best AP {tested.statistic:.3f} with {y_noise.mean():.0%} targets")
 print(f"p = {tested.pvalue:.3f}, 95 % interval of its Monte Carlo error {low:.2f} to {high:.2f}")

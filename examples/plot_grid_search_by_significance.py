@@ -69,7 +69,7 @@ from sklearn_rankinf import make_significance_scorer
 both = GridSearchCV(
     SVC(),
     grid,
-    scoring=make_significance_scorer(method="both", n_permutations=999),
+    scoring=make_significance_scorer(method="both", n_resamples=999),
     refit="neg_log10_pvalue_analytic",
     cv=folds,
 )
@@ -170,7 +170,7 @@ print(f"adjusted AP {result.adjusted_statistic:.3f}, p = {result.pvalue:.1e}")
 
 display = NullDistributionDisplay(result, name="winner of the search")
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
-display.plot(axes[0], n_permutations=9999, despine=True)
+display.plot(axes[0], n_resamples=9999, despine=True)
 axes[0].set_title("linear scale")
 display.plot(axes[1], yscale="log", despine=True)
 axes[1].set_title("logarithmic scale")

@@ -57,7 +57,7 @@ for j, null in enumerate(result.null_distribution):
 # distribution. The rows of labels are permuted, so each random labelling contains every digit as
 # often as the data.
 
-macro = average_precision_test(y_test, y_score, average="macro", n_permutations=1999)
+macro = average_precision_test(y_test, y_score, average="macro", n_resamples=1999)
 low, high = macro.pvalue_interval()
 print(f"macro average: AP = {macro.statistic:.3f}, chance {macro.null_distribution.mean():.3f}")
 print(f"p = {macro.pvalue:.4f}, by {macro.method}; with 95 % confidence {low:.4f} to {high:.4f}")

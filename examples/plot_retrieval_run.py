@@ -57,7 +57,7 @@ for n_queries in (1, 2, 3, 4):
     few = np.isin(groups, result.queries[:n_queries])
     pvalues = [
         mean_average_precision_test(
-            labels[few], scores[few], groups=groups[few], method=method, n_permutations=99_999
+            labels[few], scores[few], groups=groups[few], method=method, n_resamples=99_999
         ).pvalue
         for method in ("analytic", "permutation")
     ]
@@ -73,7 +73,7 @@ from scipy.stats import norm
 
 from sklearn_rankinf import NullDistributionDisplay
 
-NullDistributionDisplay(result, name="run").plot(yscale="log", n_permutations=9999)
+NullDistributionDisplay(result, name="run").plot(yscale="log", n_resamples=9999)
 plt.show()
 print(f"skewness {null.stats('s'):.2f}")
 print(f"normal p = {norm.sf(result.zscore):.1e}")
@@ -171,7 +171,7 @@ for trial in range(N_TRIALS):
         y_score,
         groups=lists,
         dependence="shared",
-        n_permutations=99,
+        n_resamples=99,
         random_state=trial,
     ).pvalue
 independent_pvalues = independent.pvalue(means)

@@ -47,7 +47,7 @@ for model, title in {"wallenius": "Same odds at every rank", "binormal": "Normal
         metric=metrics,
         auc=0.65,
         model=model,
-        n_simulations=2000,
+        n_resamples=2000,
         despine=True,
     )
     power.ax_.set_title(title)
@@ -62,7 +62,7 @@ from sklearn_rankinf import min_detectable_odds
 
 for metric in metrics:
     for model in ("wallenius", "binormal"):
-        odds = min_detectable_odds(5000, 50, metric=metric, model=model, n_simulations=2000)
+        odds = min_detectable_odds(5000, 50, metric=metric, model=model, n_resamples=2000)
         print(f"{metric!s:25} {model:10} AUC {odds / (1 + odds):.2f}")
 
 # %%

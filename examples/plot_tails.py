@@ -28,7 +28,7 @@ z = np.linspace(0.0, 8.0, 161)
 nulls, tails = {}, {}
 for size in SIZES:
     for method in METHODS:
-        null = ap_null_distribution(*size, method=method, n_permutations=9999, random_state=1)
+        null = ap_null_distribution(*size, method=method, n_resamples=9999, random_state=1)
         nulls[size, method] = null
         tails[size, method] = null.pvalue(null.mean() + z * null.std())
 

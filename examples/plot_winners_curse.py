@@ -64,7 +64,7 @@ print(f"{high[best]:.4f} with 95 % confidence")
 N_DATA_SETS = 300
 naive, adjusted = np.empty(N_DATA_SETS), np.empty(N_DATA_SETS)
 for trial in range(N_DATA_SETS):
-    again = best_candidate_test(random_labels(), scores, n_permutations=399, random_state=trial)
+    again = best_candidate_test(random_labels(), scores, n_resamples=399, random_state=trial)
     naive[trial] = again.pvalue_unadjusted[again.best_index]
     adjusted[trial] = again.pvalue[again.best_index]
 for name, pvalues in (("unadjusted", naive), ("adjusted", adjusted)):

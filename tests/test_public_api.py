@@ -17,17 +17,17 @@ from sklearn_rankinf._statistics.additive import Metric
 
 SCORE_OPTIONS = (
     "k=None, normalize='min', pos_label=1, alternative='greater', method='auto', "
-    "n_permutations=9999, random_state=0"
+    "n_resamples=9999, random_state=0"
 )
 
-DISTRIBUTION_OPTIONS = "tie_sizes=None, method='auto', n_permutations=9999, random_state=0"
+DISTRIBUTION_OPTIONS = "tie_sizes=None, method='auto', n_resamples=9999, random_state=0"
 
 LABELS = "pos_label=1, average=None, alternative='greater', method='auto'"
 
 WEIGHTS = "sample_weight=None, weights_follow='label'"
 
 PERMUTATIONS = (
-    "strata=None, clusters=None, order=None, block_length=None, n_permutations=9999, "
+    "strata=None, clusters=None, order=None, block_length=None, n_resamples=9999, "
     "n_exceedances=None, random_state=0, n_jobs=None, verbose=0"
 )
 
@@ -50,26 +50,26 @@ SIGNATURES = {
     "average_precision_at_k_score": ("(y_true, y_score=None, *, k, normalize='min', pos_label=1)"),
     "min_detectable_odds": (
         "(n_samples, n_positives, *, metric='average_precision', k=None, alpha=0.05, power=0.8, "
-        "model='wallenius', method='auto', n_simulations=10000, random_state=0)"
+        "model='wallenius', method='auto', n_resamples=10000, random_state=0)"
     ),
     "min_positives": (
         "(*, prevalence, metric='average_precision', k=None, odds=None, auc=None, alpha=0.05, "
-        "power=0.8, model='wallenius', method='auto', n_simulations=10000, random_state=0, "
+        "power=0.8, model='wallenius', method='auto', n_resamples=10000, random_state=0, "
         "verbose=0)"
     ),
     "metric_comparison_power": (
         "(n_samples, n_positives, *, auc_a, auc_b, correlation=0.0, metric='average_precision', "
-        "k=None, alpha=0.05, alternative='two-sided', method='auto', n_permutations=999, "
-        "n_simulations=1000, random_state=0, n_jobs=None, verbose=0)"
+        "k=None, alpha=0.05, alternative='two-sided', method='auto', "
+        "n_resamples=1000, random_state=0, n_jobs=None, verbose=0)"
     ),
     "metric_interval_width": (
         "(n_samples, n_positives, *, auc, metric='average_precision', k=None, "
-        "confidence_level=0.95, method='auto', n_simulations=1000, random_state=0, n_jobs=None, "
+        "confidence_level=0.95, method='auto', n_resamples=1000, random_state=0, n_jobs=None, "
         "verbose=0)"
     ),
     "metric_power": (
         "(n_samples, n_positives, *, metric='average_precision', k=None, odds=None, auc=None, "
-        "alpha=0.05, model='wallenius', method='auto', n_simulations=10000, random_state=0)"
+        "alpha=0.05, model='wallenius', method='auto', n_resamples=10000, random_state=0)"
     ),
     "min_hits_at_k": (
         "(n_samples, n_positives, *, k, alpha=0.05, method='analytic', interpolate=False)"
@@ -84,7 +84,7 @@ SIGNATURES = {
     "r_precision_score": "(y_true, y_score=None, *, pos_label=1)",
     "rank_significance_report": (
         "(y_true, y_score=None, *, k=(10, 50, 100), metric='average_precision', pos_label=1, "
-        "clusters=None, alpha=0.05, output='report', n_permutations=9999, random_state=0)"
+        "clusters=None, alpha=0.05, output='report', n_resamples=9999, random_state=0)"
     ),
     "recall_at_k_score": "(y_true, y_score=None, *, k, pos_label=1)",
     "recall_at_k_test": f"(y_true, y_score=None, *, k, {LABELS}, {PERMUTATIONS})",
@@ -117,7 +117,7 @@ SIGNATURES = {
     ),
     "ap_null_distribution": (
         "(n_samples, n_positives, *, k=None, normalize='min', tie_sizes=None, method='auto', "
-        "n_permutations=9999, random_state=0)"
+        "n_resamples=9999, random_state=0)"
     ),
     "average_precision_neg_log10_pvalue": f"(y_true, y_score=None, *, {SCORE_OPTIONS})",
     "average_precision_pvalue": f"(y_true, y_score=None, *, {SCORE_OPTIONS})",
@@ -153,12 +153,12 @@ SIGNATURES = {
         "(estimator_a, estimator_b, X, y, *, cv=None, groups=None, clusters=None, "
         "metric='average_precision', k=None, aggregate='pooled', pooling='ranks', method='auto', "
         "pos_label=1, response_method=('decision_function', 'predict_proba'), params=None, "
-        "n_permutations=9999, random_state=0, n_jobs=None, verbose=0)"
+        "n_resamples=9999, random_state=0, n_jobs=None, verbose=0)"
     ),
     "metric_comparison_test": (
         "(y_true, y_score_a, y_score_b, *, metric='average_precision', k=None, pos_label=1, "
         "alternative='two-sided', method='auto', margin=None, groups=None, strata=None, "
-        "clusters=None, n_permutations=9999, random_state=0, n_jobs=None, verbose=0)"
+        "clusters=None, n_resamples=9999, random_state=0, n_jobs=None, verbose=0)"
     ),
     "metric_interval": (
         "(y_true, y_score=None, *, metric='average_precision', k=None, pos_label=1, "
@@ -173,12 +173,12 @@ SIGNATURES = {
     "paired_outcome_posterior": "(n_only_a, n_only_b, *, prior=0.5)",
     "randomization_test": (
         "(y_true, y_pred_a, y_pred_b, *, metric='f1', clusters=None, pos_label=1, "
-        "alternative='two-sided', method='auto', n_permutations=9999, random_state=0, "
+        "alternative='two-sided', method='auto', n_resamples=9999, random_state=0, "
         "n_jobs=None, verbose=0)"
     ),
     "best_candidate_test": (
         "(y_true, y_scores, *, metric='average_precision', k=None, standardize=True, strata=None, "
-        "clusters=None, order=None, block_length=None, pos_label=1, n_permutations=9999, "
+        "clusters=None, order=None, block_length=None, pos_label=1, n_resamples=9999, "
         "random_state=0, n_jobs=None, verbose=0)"
     ),
     "cross_val_significance": (
@@ -186,22 +186,22 @@ SIGNATURES = {
         "block_length=None, cv=None, metric='average_precision', method='auto', "
         "combine='bonferroni', k=None, pos_label=1, "
         "response_method=('decision_function', 'predict_proba'), params=None, "
-        "refit_permutations=None, n_permutations=9999, random_state=0, n_jobs=None, verbose=0)"
+        "refit_permutations=None, n_resamples=9999, random_state=0, n_jobs=None, verbose=0)"
     ),
     "search_permutation_test": (
         "(search, X, y, *, groups=None, strata=None, clusters=None, order=None, "
-        "block_length=None, params=None, n_permutations=99, random_state=0, n_jobs=None, verbose=0)"
+        "block_length=None, params=None, n_resamples=99, random_state=0, n_jobs=None, verbose=0)"
     ),
     "mean_average_precision_score": "(y_true, y_score, *, groups, pos_label=1)",
     "mean_average_precision_test": (
         "(y_true, y_score=None, *, groups=None, dependence='independent', pos_label=1, "
-        "alternative='greater', method='auto', strata=None, clusters=None, n_permutations=9999, "
+        "alternative='greater', method='auto', strata=None, clusters=None, n_resamples=9999, "
         "random_state=0, n_jobs=None, verbose=0)"
     ),
     "make_significance_scorer": (
         "(metric='average_precision', *, method='auto', output='neg_log10_pvalue', k=None, "
         "pos_label=1, average=None, weights_follow='label', block_length=None, "
-        "n_permutations=999, random_state=0, "
+        "n_resamples=999, random_state=0, "
         "response_method=('decision_function', 'predict_proba'))"
     ),
     "standardized_average_precision_score": (

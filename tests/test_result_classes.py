@@ -44,7 +44,7 @@ X = RNG.normal(size=(N, 2)) + Y[:, None]
 A, B = X.T
 QUERIES = [("<b>", i % 4) for i in range(N)]
 RANKERS = {("<b>", 1): A, "b & c": B, "c": A - B}
-FEW = {"n_permutations": 19}
+FEW = {"n_resamples": 19}
 MODEL = LogisticRegression()
 RANDOM = DummyClassifier(strategy="stratified", random_state=0)
 
@@ -68,12 +68,12 @@ RESULTS = {
     "random outputs": lambda: randomization_test(Y, A > 1, B > 1, method="randomization", **FEW),
     "hypergeometric": lambda: minimum_hypergeometric_test(Y, A),
     "curve": lambda: top_k_significance_curve(Y, A),
-    "power": lambda: metric_power(N, 12, odds=2.0, n_simulations=20),
+    "power": lambda: metric_power(N, 12, odds=2.0, n_resamples=20),
     "no power": lambda: metric_power(4, 2, odds=2.0, alpha=0.01),
     "power of a comparison": lambda: metric_comparison_power(
-        N, 12, auc_a=0.9, auc_b=0.6, metric="roc_auc", method="delong", n_simulations=5
+        N, 12, auc_a=0.9, auc_b=0.6, metric="roc_auc", method="delong", n_resamples=5
     ),
-    "width": lambda: metric_interval_width(N, 12, auc=0.9, metric="roc_auc", n_simulations=5),
+    "width": lambda: metric_interval_width(N, 12, auc=0.9, metric="roc_auc", n_resamples=5),
     "folds": lambda: cross_val_significance(MODEL, X, Y, cv=3, refit_permutations=2),
     "mean over folds": lambda: cross_val_significance(
         FrozenEstimator(MODEL.fit(X, Y)), X, Y, cv=3, combine="convolution"
@@ -84,7 +84,7 @@ RESULTS = {
         cross_val_comparison(MODEL, RANDOM, X, Y, cv=3, aggregate=None).algorithms
     ),
     "search": lambda: search_permutation_test(
-        GridSearchCV(MODEL, {"C": [0.1, 1.0]}, cv=2), X, Y, n_permutations=2
+        GridSearchCV(MODEL, {"C": [0.1, 1.0]}, cv=2), X, Y, n_resamples=2
     ),
 }
 EACH = pytest.mark.parametrize("name", RESULTS)

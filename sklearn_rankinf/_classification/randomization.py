@@ -131,7 +131,7 @@ def randomization_test(
     pos_label: PosLabel = 1,
     alternative: str = "two-sided",
     method: str = "auto",
-    n_permutations: int = 9999,
+    n_resamples: int = 9999,
     random_state: Any = 0,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -163,11 +163,11 @@ def randomization_test(
         Method of the p-value:
 
         - ``"exact"``: all swaps, counted for named metrics and enumerated for a callable;
-        - ``"randomization"``: `n_permutations` random swaps;
+        - ``"randomization"``: `n_resamples` random swaps;
         - ``"auto"``: exact if it takes moderate time (for a callable, no more calls than random
           swaps would take), otherwise random swaps;
         - ``"t"``, ``"sign"``, ``"wilcoxon"``: matched-pair tests, only for recall.
-    n_permutations : int, default=9999
+    n_resamples : int, default=9999
         Number of random swaps of all samples.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random swaps.
@@ -254,9 +254,9 @@ def randomization_test(
     """
     alternative = check_alternative(alternative)
     _check_method(method, metric)
-    n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    n_resamples = check_integer(n_resamples, "n_resamples", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
-    draws = Draws(n_permutations, as_seed_sequence(random_state), n_jobs, verbose)
+    draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs, verbose)
     if callable(metric):
         comparison = _compare_by_calls(
             metric, y_true, y_pred_a, y_pred_b, clusters, method, alternative, draws
@@ -282,7 +282,7 @@ def randomization_test(
         alternative=alternative,
         n_samples=comparison.n_samples,
         n_discordant=comparison.n_discordant,
-        n_resamples=n_permutations if is_random else None,
+        n_resamples=n_resamples if is_random else None,
     )
 
 

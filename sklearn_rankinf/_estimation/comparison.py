@@ -255,7 +255,7 @@ def metric_comparison_test(
     groups: Iterable[Hashable] | None = None,
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
-    n_permutations: int = 9999,
+    n_resamples: int = 9999,
     random_state: Any = 0,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -300,7 +300,7 @@ def metric_comparison_test(
         Cluster of each sample. With `groups`, all samples of a query must be in one cluster. The
         ranks of a cluster are swapped together, and only samples of different clusters are
         independent.
-    n_permutations : int, default=9999
+    n_resamples : int, default=9999
         Number of random swaps, flips or resamples. If there are at most this many different swaps
         or flips, all of them are enumerated and the p-value is exact.
     random_state : int, RandomState, Generator or None, default=0
@@ -384,7 +384,7 @@ def metric_comparison_test(
     >>> common = rng.normal(size=400)
     >>> strong = common + rng.normal(size=400) + 2.5 * y_true
     >>> weak = common + rng.normal(size=400) + 1.0 * y_true
-    >>> result = metric_comparison_test(y_true, strong, weak, n_permutations=999)
+    >>> result = metric_comparison_test(y_true, strong, weak, n_resamples=999)
     >>> result.method, result.pvalue
     ('swap', 0.001)
     >>> low, high = result.confidence_interval()
@@ -394,12 +394,12 @@ def metric_comparison_test(
     alternative = check_alternative(alternative)
     if margin is not None:
         margin = check_positive(margin, "margin")
-    n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    n_resamples = check_integer(n_resamples, "n_resamples", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
     # A generator is drawn from once, so that the interval and the p-value use the same resamples.
-    draws = Draws(n_permutations, as_seed_sequence(random_state), n_jobs, verbose)
+    draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs, verbose)
     if groups is not None:
         check_queries_alone(strata=strata)
     sample = Sample.read(

@@ -68,7 +68,7 @@ class BestCandidateTestResult(Result):
     zscore : ndarray of shape (n_candidates,)
         (statistic - E) / sd, with the exact mean E and standard deviation sd of the candidate's
         null distribution; 0 for a candidate whose statistic cannot vary. With strata, clusters or
-        an order, E and sd are those of `n_permutations` random labellings.
+        an order, E and sd are those of `n_resamples` random labellings.
     pvalue : ndarray of shape (n_candidates,)
         P-values adjusted for the choice among all candidates. The p-value of the best candidate
         accounts for its selection.
@@ -84,7 +84,7 @@ class BestCandidateTestResult(Result):
         Name of the best candidate.
     names : list
         Names of the candidates: keys, columns of a frame, or numbers from 0.
-    n_permutations : int
+    n_resamples : int
         Number of random labellings.
     n_samples, n_positives : int
         Number of samples and of positives among them.
@@ -113,7 +113,7 @@ class BestCandidateTestResult(Result):
     pvalue_unadjusted_is_bound: NDArray[np.bool_] = field(repr=False)
     best_index: int = field(repr=False)
     names: list[Any]
-    n_permutations: int
+    n_resamples: int
     n_samples: int
     n_positives: int
     pvalue_standard_error: Floats = field(repr=False)
@@ -146,19 +146,19 @@ class BestCandidateTestResult(Result):
         .. [1] Clopper, C. J., & Pearson, E. S. (1934). The use of confidence or fiducial limits
            illustrated in the case of the binomial. Biometrika, 26(4), 404-413.
         """
-        return permutation_interval(self.pvalue, self.n_permutations, confidence_level)
+        return permutation_interval(self.pvalue, self.n_resamples, confidence_level)
 
     def _columns(self) -> dict[str, Any]:
         return {"candidate": self.names} | {name: getattr(self, name).tolist() for name in _COLUMNS}
 
     def _sentences(self) -> Iterable[str]:
         best = self.best_index
-        pvalue = state_drawn_pvalue(self.pvalue[best], self.n_permutations)
+        pvalue = state_drawn_pvalue(self.pvalue[best], self.n_resamples)
         return [
             f"Of {len(self.names)} candidates {self.best_name} was best, with "
             f"{in_sentence(self.metric.title)} {format_value(self.statistic[best])} "
             f"(z = {self.zscore[best]:.2f}); {pvalue} against random labelling, adjusted for the "
-            f"choice among all candidates (single-step maxT with {self.n_permutations} random "
+            f"choice among all candidates (single-step maxT with {self.n_resamples} random "
             f"labellings; {self.n_positives} positives among {self.n_samples} samples)."
         ]
 
@@ -176,7 +176,7 @@ def best_candidate_test(
     order: Iterable[Any] | None = None,
     block_length: int | None = None,
     pos_label: PosLabel = 1,
-    n_permutations: int = 9999,
+    n_resamples: int = 9999,
     random_state: Any = 0,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -221,7 +221,7 @@ def best_candidate_test(
         With `order`, permute blocks of this many consecutive samples instead of shifting.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
-    n_permutations : int, default=9999
+    n_resamples : int, default=9999
         Number of random labellings.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings.
@@ -288,11 +288,11 @@ def best_candidate_test(
     With `strata`, `clusters` or `order`, the random labellings are those that these restrictions
     allow, jointly for all candidates. There is no exact null distribution in this case: the
     unadjusted p-value of each candidate, and the mean and standard deviation of its null
-    distribution, come from `n_permutations` separate random labellings, whose independence keeps
+    distribution, come from `n_resamples` separate random labellings, whose independence keeps
     the test valid.
 
-    The time is proportional to the product of `n_permutations`, the number of positives and the
-    number of candidates. Memory does not grow with `n_permutations` if all labels are exchangeable,
+    The time is proportional to the product of `n_resamples`, the number of positives and the
+    number of candidates. Memory does not grow with `n_resamples` if all labels are exchangeable,
     and otherwise by one number per random labelling.
 
     References
@@ -315,9 +315,9 @@ def best_candidate_test(
     """
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
-    n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    n_resamples = check_integer(n_resamples, "n_resamples", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
-    draws = Draws(n_permutations, as_seed_sequence(random_state), n_jobs, verbose)
+    draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs, verbose)
     sample = Sample.read(
         y_true,
         y_scores,
@@ -336,7 +336,7 @@ def best_candidate_test(
         warn_of_few_labellings(sample)
         own, rest = draws.streams(2)
         draws = replace(draws, seeds=rest)
-        options = {"method": "permutation", "n_permutations": n_permutations, "n_jobs": None}
+        options = {"method": "permutation", "n_resamples": n_resamples, "n_jobs": None}
         options["random_state"] = int(own.generate_state(1)[0])
         observed = _observe_by_permutation(sample, chosen, options, draws)
     ranked_by = observed.zscore if standardize else observed.statistic
@@ -344,7 +344,7 @@ def best_candidate_test(
         warn_of_one_class(
             sample.positive, "no candidate can be better than chance, and all p-values are 1"
         )
-        counts = np.full(len(sample.names), n_permutations)
+        counts = np.full(len(sample.names), n_resamples)
     else:
         sampler = _joint_sampler(sample, exchange, observed, standardize)
         thresholds = _thresholds(sample, observed, standardize)
@@ -359,10 +359,10 @@ def best_candidate_test(
         pvalue_unadjusted_is_bound=observed.is_bound,
         best_index=int(np.argmax(ranked_by)),
         names=sample.names,
-        n_permutations=n_permutations,
+        n_resamples=n_resamples,
         n_samples=sample.n_items,
         n_positives=sample.n_positives,
-        pvalue_standard_error=np.sqrt(pvalue * (1.0 - pvalue) / n_permutations),
+        pvalue_standard_error=np.sqrt(pvalue * (1.0 - pvalue) / n_resamples),
     )
 
 

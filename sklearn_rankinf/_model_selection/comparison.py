@@ -253,7 +253,7 @@ def cross_val_comparison(
     pos_label: PosLabel = 1,
     response_method: str | Sequence[str] = ("decision_function", "predict_proba"),
     params: Mapping[str, Any] | None = None,
-    n_permutations: int = 9999,
+    n_resamples: int = 9999,
     random_state: Any = 0,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -312,7 +312,7 @@ def cross_val_comparison(
     params : dict, optional
         Parameters for fitting both estimators, as in
         :func:`sklearn.model_selection.cross_validate`.
-    n_permutations : int, default=9999
+    n_resamples : int, default=9999
         Number of random swaps.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random swaps.
@@ -402,7 +402,7 @@ def cross_val_comparison(
     ...     400, weights=[0.85], n_clusters_per_class=3, n_informative=5, random_state=1
     ... )
     >>> forest = RandomForestClassifier(50, random_state=0)
-    >>> result = cross_val_comparison(forest, LogisticRegression(), X, y, n_permutations=999)
+    >>> result = cross_val_comparison(forest, LogisticRegression(), X, y, n_resamples=999)
     >>> result.models.pvalue < 0.05, result.algorithms.df
     (True, 4)
     >>> low, high = result.models.confidence_interval()
@@ -412,7 +412,7 @@ def cross_val_comparison(
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
     method = _choose(aggregate, pooling, method, chosen)
-    n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    n_resamples = check_integer(n_resamples, "n_resamples", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     X, y, groups = indexable(X, y, groups)
     labels = Sample.read(y, (), pos_label=pos_label, columns=(), clusters=clusters)
@@ -441,7 +441,7 @@ def cross_val_comparison(
     if aggregate == "mean":
         models = _compare_means(pairs)
     elif aggregate == "pooled":
-        drawing = {"n_permutations": n_permutations, "random_state": random_state, **running}
+        drawing = {"n_resamples": n_resamples, "random_state": random_state, **running}
         statistics, models = _compare_pooled(
             pairs, chosen, labels, both[0], pooling, method, drawing
         )

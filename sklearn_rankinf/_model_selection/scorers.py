@@ -110,7 +110,7 @@ def make_significance_scorer(
     average: str | None = None,
     weights_follow: str = "label",
     block_length: int | None = None,
-    n_permutations: int = 999,
+    n_resamples: int = 999,
     random_state: Any = 0,
     response_method: str | Sequence[str] = ("decision_function", "predict_proba"),
 ) -> Any:
@@ -153,9 +153,9 @@ def make_significance_scorer(
     block_length : int, optional
         Number of consecutive samples that are permuted as a block, if the scorer receives the
         `order` of the samples; by default labels are shifted.
-    n_permutations : int, default=999
+    n_resamples : int, default=999
         Number of random labellings for permutation. The p-value is never below
-        ``1 / (n_permutations + 1)``.
+        ``1 / (n_resamples + 1)``.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings. With an int all candidates and folds use the same ones.
     response_method : str or sequence of str, default=("decision_function", "predict_proba")
@@ -282,11 +282,11 @@ def make_significance_scorer(
     (2,)
     """
     keys = _keys_of(method, output)
-    n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    n_resamples = check_integer(n_resamples, "n_resamples", 1)
     options: dict[str, Any] = {"method": "permutation" if method == "both" else method}
     options |= {"k": k, "average": average}
     _check_metric(metric, random_state=random_state, **options)
-    options |= {"n_permutations": n_permutations, "random_state": random_state}
+    options |= {"n_resamples": n_resamples, "random_state": random_state}
     weights_follow = check_weights_follow(weights_follow)
     if weights_follow != "label":
         check_takes_weights(metric, f"weights_follow={weights_follow!r}")
@@ -329,7 +329,7 @@ def significance_score(
     k: float | None = None,
     pos_label: PosLabel | None = None,
     average: str | None = None,
-    n_permutations: int = 999,
+    n_resamples: int = 999,
     random_state: Any = 0,
     in_dict: bool = False,
     weights_follow: str = "label",
@@ -345,7 +345,7 @@ def significance_score(
     scorers of a dict score the same folds, so only one of them warns about a fold without
     positives, and only one about the smallest possible p-values.
     """
-    options = {"method": method, "n_permutations": n_permutations, "random_state": random_state}
+    options = {"method": method, "n_resamples": n_resamples, "random_state": random_state}
     if k is not None:
         _check_fold_holds(k, np.shape(y_score)[0])
     chosen = as_metric(metric, k)
@@ -375,8 +375,8 @@ def significance_score(
         score, ran = _score_by_test(sample, chosen, output, averaged, options, warns)
     else:
         score, ran = _score_ranking(sample.rankings[0], chosen, output, options)
-    if warns and ran == "permutation" and _is_at_floor(score, output, n_permutations):
-        _warn_of_the_floor(n_permutations)
+    if warns and ran == "permutation" and _is_at_floor(score, output, n_resamples):
+        _warn_of_the_floor(n_resamples)
     return score
 
 
@@ -419,7 +419,7 @@ def _score_by_test(
 ) -> tuple[float, str]:
     """Return one output of the complete test, for weights, averages and restrictions."""
     if output == "statistic":
-        options = {**options, "n_permutations": 1}  # the statistic does not depend on them
+        options = {**options, "n_resamples": 1}  # the statistic does not depend on them
     if warns:
         warn_of_design(sample, **averaged)
     result = significance_of(metric, sample, n_jobs=None, **averaged, **options)
@@ -467,21 +467,21 @@ def _warn_of_no_positives() -> None:
     )
 
 
-def _warn_of_the_floor(n_permutations: int) -> None:
+def _warn_of_the_floor(n_resamples: int) -> None:
     warnings.warn(
-        f"A permutation p-value has its smallest possible value, 1/{n_permutations + 1} with "
-        f"{n_permutations} permutations, and candidates with this value tie: use "
-        "method='analytic', which has no such limit, or a larger n_permutations if there is no "
+        f"A permutation p-value has its smallest possible value, 1/{n_resamples + 1} with "
+        f"{n_resamples} permutations, and candidates with this value tie: use "
+        "method='analytic', which has no such limit, or a larger n_resamples if there is no "
         "analytic null distribution.",
         UserWarning,
         stacklevel=1,
     )
 
 
-def _is_at_floor(score: float, output: str, n_permutations: int) -> bool:
-    """Whether no random labelling was as extreme, so that p = 1 / (n_permutations + 1)."""
+def _is_at_floor(score: float, output: str, n_resamples: int) -> bool:
+    """Whether no random labelling was as extreme, so that p = 1 / (n_resamples + 1)."""
     pvalue = score if output == "pvalue" else 10.0**-score
-    return pvalue * (n_permutations + 1) < 1.5
+    return pvalue * (n_resamples + 1) < 1.5
 
 
 # Arguments of the scorers.

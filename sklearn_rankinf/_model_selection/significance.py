@@ -302,7 +302,7 @@ def cross_val_significance(
     response_method: str | Sequence[str] = ("decision_function", "predict_proba"),
     params: Mapping[str, Any] | None = None,
     refit_permutations: int | None = None,
-    n_permutations: int = 9999,
+    n_resamples: int = 9999,
     random_state: Any = 0,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -368,7 +368,7 @@ def cross_val_significance(
     refit_permutations : int, optional
         Number of permutations of the labels for which the whole cross-validation is repeated. By
         default it is not repeated.
-    n_permutations : int, default=9999
+    n_resamples : int, default=9999
         Number of random labellings of each fold for ``method="permutation"``.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings and of the permutations.
@@ -479,14 +479,14 @@ def cross_val_significance(
     5.000000
     """
     _check_options(combine, method)
-    n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    n_resamples = check_integer(n_resamples, "n_resamples", 1)
     if refit_permutations is not None:
         refit_permutations = check_integer(refit_permutations, "refit_permutations", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     seed = _as_seed(random_state)
     tested: dict[str, Any] = {
         "method": method,
-        "n_permutations": n_permutations,
+        "n_resamples": n_resamples,
         "random_state": seed,
     }
     response: dict[str, Any] = {"pos_label": pos_label, "response_method": response_method}
@@ -803,9 +803,9 @@ class SearchPermutationTestResult(Result):
     pvalue : float
         Proportion of searches, the observed one included, with a best score at least as large as
         the observed one.
-    permuted_statistics : ndarray of shape (n_permutations,)
+    permuted_statistics : ndarray of shape (n_resamples,)
         Best scores of the searches under permuted labels.
-    n_permutations : int
+    n_resamples : int
         Number of permutations.
 
     See Also
@@ -828,12 +828,12 @@ class SearchPermutationTestResult(Result):
     statistic: float
     pvalue: float
     permuted_statistics: Floats = field(repr=False)
-    n_permutations: int
+    n_resamples: int
 
     @property
     def pvalue_standard_error(self) -> float:
         """Monte Carlo standard error of the p-value."""
-        return float(self.pvalue * monte_carlo_error(self.pvalue, self.n_permutations))
+        return float(self.pvalue * monte_carlo_error(self.pvalue, self.n_resamples))
 
     def pvalue_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
         """Confidence interval for the p-value that all permutations would give.
@@ -853,15 +853,15 @@ class SearchPermutationTestResult(Result):
         ValueError
             If `confidence_level` is not between 0 and 1.
         """
-        return permutation_interval(self.pvalue, self.n_permutations, confidence_level)
+        return permutation_interval(self.pvalue, self.n_resamples, confidence_level)
 
     def _sentences(self) -> Iterable[str]:
         return [
             f"The best score of the search was {format_value(self.statistic)} (mean under permuted "
             f"labels {format_value(float(np.mean(self.permuted_statistics)))}), "
-            f"{state_drawn_pvalue(self.pvalue, self.n_permutations)} for better than random "
+            f"{state_drawn_pvalue(self.pvalue, self.n_resamples)} for better than random "
             "labelling (permutation test that repeats the whole search with "
-            f"{self.n_permutations} random labellings, one-sided)."
+            f"{self.n_resamples} random labellings, one-sided)."
         ]
 
 
@@ -877,7 +877,7 @@ def search_permutation_test(
     order: Iterable[Any] | None = None,
     block_length: int | None = None,
     params: Mapping[str, Any] | None = None,
-    n_permutations: int = 99,
+    n_resamples: int = 99,
     random_state: Any = 0,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -913,8 +913,8 @@ def search_permutation_test(
     params : dict, optional
         Parameters for the `fit` method of the search, for fitting its candidates and for metadata
         routing.
-    n_permutations : int, default=99
-        Number of permutations. The p-value is never below ``1 / (n_permutations + 1)``.
+    n_resamples : int, default=99
+        Number of permutations. The p-value is never below ``1 / (n_resamples + 1)``.
     random_state : int, RandomState, Generator or None, default=0
         Source of the permutations.
     n_jobs : int, optional
@@ -979,10 +979,10 @@ def search_permutation_test(
     >>> search = GridSearchCV(
     ...     LogisticRegression(), {"C": [0.1, 10.0]}, scoring=average_precision_significance_scorer
     ... )
-    >>> search_permutation_test(search, X, y, n_permutations=19).pvalue
+    >>> search_permutation_test(search, X, y, n_resamples=19).pvalue
     0.05
     """
-    n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    n_resamples = check_integer(n_resamples, "n_resamples", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     X, y, groups = indexable(X, y, groups)
     search = _prepared(search)
@@ -1002,7 +1002,7 @@ def search_permutation_test(
     warn_of_few_labellings(sample)
     best_score = partial(_best_score, search=search, X=X, params=params)
     return _among_permutations(
-        best_score, y, exchange, n_permutations, random_state, n_jobs=n_jobs, verbose=verbose
+        best_score, y, exchange, n_resamples, random_state, n_jobs=n_jobs, verbose=verbose
     )
 
 
@@ -1052,22 +1052,22 @@ def _among_permutations(
     statistic: Callable[[Any, bool], float],
     y: Any,
     exchange: AnyExchange | None,
-    n_permutations: int,
+    n_resamples: int,
     random_state: Any,
     n_jobs: int | None,
     verbose: int,
 ) -> SearchPermutationTestResult:
     """Compare the statistic of the observed labels with those of permuted labels."""
     observed = statistic(y, False)
-    draws = Draws(n_permutations, as_seed_sequence(random_state), n_jobs, verbose)
-    tasks = ((statistic, y, exchange, seed) for seed in draws.streams(n_permutations))
+    draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs, verbose)
+    tasks = ((statistic, y, exchange, seed) for seed in draws.streams(n_resamples))
     permuted = np.array(draws.in_parallel(_of_permuted, tasks))
     n_reached = int(np.sum(permuted >= observed - _SAME * abs(observed)))
     return SearchPermutationTestResult(
         statistic=observed,
         pvalue=draws.pvalue(n_reached),
         permuted_statistics=permuted,
-        n_permutations=n_permutations,
+        n_resamples=n_resamples,
     )
 
 

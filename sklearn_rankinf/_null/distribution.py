@@ -104,7 +104,7 @@ class NullDistribution:
         n_positives: int,
         tie_sizes: Integers | None,
         method: str,
-        n_permutations: int,
+        n_resamples: int,
         seeds: np.random.SeedSequence,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -114,7 +114,7 @@ class NullDistribution:
         self.tie_sizes = tie_sizes
         self.method = "analytic" if method == "auto" else method
         self.statistic = statistic
-        self._n_permutations = n_permutations
+        self._n_resamples = n_resamples
         self._seeds = seeds
         self._n_jobs = n_jobs
         self._verbose = verbose
@@ -539,7 +539,7 @@ class NullDistribution:
         key: tuple[Any, ...] = self.statistic, self.n_samples, self.n_positives, self.method
         key += (self._tolerance, None if sizes is None else sizes.tobytes())
         if self.method == "permutation":
-            key += (self._n_permutations, str(self._seeds.entropy), self._seeds.spawn_key)
+            key += (self._n_resamples, str(self._seeds.entropy), self._seeds.spawn_key)
             key += (self._stopped_after,)
         null: Distribution = _DISTRIBUTIONS.find(key, self._new_distribution)
         return null
@@ -567,19 +567,19 @@ class NullDistribution:
         """Values of the resamples."""
         if self._stopped_after is None:
             return self._draws.of(self._sampler)
-        sizes = self._sampler.chunks(self._n_permutations)
+        sizes = self._sampler.chunks(self._n_resamples)
         chunks = sizes[: int(np.searchsorted(np.cumsum(sizes), self._stopped_after)) + 1]
         drawn = self._draws.over(self._sampler.draw, self._draws.chunks(chunks))
         return np.concatenate(drawn)[: self._stopped_after]
 
     @property
     def _draws(self) -> Draws:
-        return Draws(self._n_permutations, self._seeds, self._n_jobs, self._verbose)
+        return Draws(self._n_resamples, self._seeds, self._n_jobs, self._verbose)
 
     def _values_in_order(self) -> Iterator[Floats]:
         """Yield the values of the resamples chunk by chunk, as many chunks at a time as jobs."""
         draws, sampler = self._draws, self._sampler
-        chunks = draws.chunks(sampler.chunks(self._n_permutations))
+        chunks = draws.chunks(sampler.chunks(self._n_resamples))
         at_a_time = effective_n_jobs(self._n_jobs)
         for first in range(0, len(chunks), at_a_time):
             yield from draws.over(sampler.draw, chunks[first : first + at_a_time])
@@ -616,9 +616,9 @@ class NullDistribution:
         return self._stopped_after is not None
 
     @property
-    def _n_resamples(self) -> int:
+    def _n_drawn(self) -> int:
         """Number of random labellings that were drawn."""
-        return self._n_permutations if self._stopped_after is None else self._stopped_after
+        return self._n_resamples if self._stopped_after is None else self._stopped_after
 
     def _significance(self, t: Floats, alternative: str) -> tuple[Floats, Floats, Floats]:
         """P-values, their logarithms and their relative errors."""
@@ -662,7 +662,7 @@ class NullDistribution:
         counts_resamples = np.asarray(self._counts_resamples)
         if not counts_resamples.any():
             return p, log_p, error
-        n_resamples = self._n_resamples
+        n_resamples = self._n_drawn
         counted = pvalue_of_draws(np.rint(p * n_resamples), n_resamples)
         monte_carlo = monte_carlo_error(counted, n_resamples)
         return (
@@ -682,7 +682,7 @@ class NullDistribution:
         """Number of resamples at least as extreme; two-sided, the smaller of the two numbers."""
         signs = {"greater": (1,), "less": (-1,), "two-sided": (1, -1)}[alternative]
         shares = [self._tail_with_equals(t, sign)[0] for sign in signs]
-        return np.rint(np.minimum.reduce(shares) * self._n_resamples)
+        return np.rint(np.minimum.reduce(shares) * self._n_drawn)
 
     def _bounds(self, t: Floats, alternative: str) -> tuple[Floats, Floats]:
         """Bounds of p-values if the values are not listed."""
@@ -843,7 +843,7 @@ def resamples_of(null: NullDistribution, x: Any, alternative: str) -> tuple[Any,
     if not counts.any():
         return _whole(np.zeros(counts.shape)), _whole(np.zeros(counts.shape))
     n_extreme = null._n_exceedances(as_numbers(x, "x"), alternative)
-    return _whole(np.where(counts, null._n_resamples, 0)), _whole(np.where(counts, n_extreme, 0))
+    return _whole(np.where(counts, null._n_drawn, 0)), _whole(np.where(counts, n_extreme, 0))
 
 
 def n_listed(null: NullDistribution) -> int | None:

@@ -146,7 +146,7 @@ class TopKNullDistribution(NullDistribution):
 
     def _sample_of(self, null: HitsDistribution) -> Floats:
         (seed,) = copy(self._seeds).spawn(1)
-        return null.draw((self._n_permutations,), np.random.default_rng(seed))
+        return null.draw((self._n_resamples,), np.random.default_rng(seed))
 
     def _values_in_order(self) -> Iterator[Floats]:
         # A labelling costs only two random numbers, so all are drawn at once.

@@ -45,7 +45,7 @@ def metric_null_distribution(
     k: Any = None,
     tie_sizes: Any = None,
     method: str = "auto",
-    n_permutations: int = 9999,
+    n_resamples: int = 9999,
     random_state: Any = 0,
 ) -> NullDistribution:
     r"""Null distribution of a metric under random labelling.
@@ -76,14 +76,14 @@ def metric_null_distribution(
         several queries a sequence of such sizes, or None for a query without equal scores.
     method : str, default="auto"
         ``"analytic"``, the choice of ``"auto"``, is the exact null distribution, with a stated
-        numerical error; ``"permutation"`` uses `n_permutations` random labellings; ``"normal"`` and
+        numerical error; ``"permutation"`` uses `n_resamples` random labellings; ``"normal"`` and
         ``"pearson3"`` are approximations with the exact moments. Average precision also has
         ``"zhang_su"``; recall, precision, enrichment and F-score at k have ``"binomial"``, which
         treats the hits as draws with replacement, in whole numbers, instead of ``"pearson3"``, and
         a continuity correction with ``"normal"``. If a metric can take only one value, all methods
         agree. Means over queries have neither ``"zhang_su"`` nor ``"binomial"``. The mean of a
         custom metric has no exact null distribution: ``"auto"`` is then permutation.
-    n_permutations : int, default=9999
+    n_resamples : int, default=9999
         Number of random labellings for ``method="permutation"``.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
@@ -160,7 +160,7 @@ def metric_null_distribution(
             statistic,
             checked_sizes(n_samples, n_positives, tie_sizes),
             method=method,
-            n_permutations=n_permutations,
+            n_resamples=n_resamples,
             random_state=random_state,
         )
     return frozen_null_distribution(
@@ -169,7 +169,7 @@ def metric_null_distribution(
         n_positives,
         tie_sizes=tie_sizes,
         method=method,
-        n_permutations=n_permutations,
+        n_resamples=n_resamples,
         random_state=random_state,
     )
 
@@ -182,7 +182,7 @@ def ap_null_distribution(
     normalize: str = "min",
     tie_sizes: ArrayLike | None = None,
     method: str = "auto",
-    n_permutations: int = 9999,
+    n_resamples: int = 9999,
     random_state: Any = 0,
 ) -> NullDistribution:
     r"""Null distribution of average precision under random labelling.
@@ -205,12 +205,12 @@ def ap_null_distribution(
         Sizes of the blocks of equal scores, best score first; by default no scores are equal.
     method : str, default="auto"
         ``"analytic"``, the choice of ``"auto"``, is the exact null distribution, with a stated
-        numerical error; ``"permutation"`` uses `n_permutations` random labellings. The others are
+        numerical error; ``"permutation"`` uses `n_resamples` random labellings. The others are
         approximations: ``"normal"`` and ``"pearson3"`` match the exact moments; ``"zhang_su"`` is
         the normal distribution with the approximate moments of [1]_, with the variance
         reconstructed from its values at two sizes; it needs a ranking without ties, at least 2
         positives, and no `k`. If the statistic can take only one value, all methods agree.
-    n_permutations : int, default=9999
+    n_resamples : int, default=9999
         Number of random labellings for ``method="permutation"``.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
@@ -274,7 +274,7 @@ def ap_null_distribution(
         n_positives,
         tie_sizes=tie_sizes,
         method=method,
-        n_permutations=n_permutations,
+        n_resamples=n_resamples,
         random_state=random_state,
     )
 
@@ -286,7 +286,7 @@ def frozen_null_distribution(
     *,
     tie_sizes: ArrayLike | None = None,
     method: str = "auto",
-    n_permutations: int = 9999,
+    n_resamples: int = 9999,
     random_state: Any = 0,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -301,7 +301,7 @@ def frozen_null_distribution(
         m,
         sizes,
         method,
-        check_integer(n_permutations, "n_permutations", 1),
+        check_integer(n_resamples, "n_resamples", 1),
         as_seed_sequence(random_state),
         check_n_jobs(n_jobs),
         check_verbose(verbose),
@@ -327,7 +327,7 @@ def mean_of(
     nulls: Sequence[NullDistribution],
     *,
     method: str = "auto",
-    n_permutations: int = 9999,
+    n_resamples: int = 9999,
     random_state: Any = 0,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -337,7 +337,7 @@ def mean_of(
         metric,
         nulls,
         _method_of_mean(metric, method),
-        check_integer(n_permutations, "n_permutations", 1),
+        check_integer(n_resamples, "n_resamples", 1),
         as_seed_sequence(random_state),
         check_n_jobs(n_jobs),
         check_verbose(verbose),

@@ -72,7 +72,7 @@ class PermutationDistribution(NullDistribution):
         n_samples: int,
         n_positives: Any,
         tie_sizes: Integers | None,
-        n_permutations: int,
+        n_resamples: int,
         seeds: np.random.SeedSequence,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -84,7 +84,7 @@ class PermutationDistribution(NullDistribution):
             n_positives,
             tie_sizes,
             "permutation",
-            n_permutations,
+            n_resamples,
             seeds,
             n_jobs,
             verbose,
@@ -162,7 +162,7 @@ class ListedPermutationDistribution(PermutationDistribution):
     _permuted: ArrangementSampler
 
     def _permutation_sample(self) -> Floats:
-        return self._draws.listed(self._permuted, self._n_permutations)
+        return self._draws.listed(self._permuted, self._n_resamples)
 
     @property
     def _counts_resamples(self) -> bool:
@@ -176,18 +176,18 @@ def permutation_distribution(
     n_positives: Any,
     tie_sizes: Integers | None,
     *,
-    n_permutations: int,
+    n_resamples: int,
     random_state: Any,
     n_jobs: int | None,
     verbose: int = 0,
     rounding: float = 0.0,
 ) -> PermutationDistribution:
-    """Distribution of all arrangements if they can be listed and number at most `n_permutations`.
+    """Distribution of all arrangements if they can be listed and number at most `n_resamples`.
 
-    Otherwise the distribution of `n_permutations` random ones. Values that differ by less than
+    Otherwise the distribution of `n_resamples` random ones. Values that differ by less than
     `rounding` count as equal.
     """
-    kind, n_drawn = PermutationDistribution, check_integer(n_permutations, "n_permutations", 1)
+    kind, n_drawn = PermutationDistribution, check_integer(n_resamples, "n_resamples", 1)
     if permuted.n_listed is not None and permuted.n_listed <= n_drawn:
         kind, n_drawn = ListedPermutationDistribution, permuted.n_listed
     return kind(

@@ -80,7 +80,7 @@ class MetricPowerResult(Result):
         The model of the ranking, and how the power and the expected value were computed.
     n_samples, n_positives : int
         Number of samples, and number of positives.
-    n_simulations : int or None
+    n_resamples : int or None
         Number of simulated rankings; None if no rankings were simulated.
 
     See Also
@@ -109,7 +109,7 @@ class MetricPowerResult(Result):
     method: str
     n_samples: int = field(repr=False)
     n_positives: int = field(repr=False)
-    n_simulations: int | None = field(default=None, repr=False)
+    n_resamples: int | None = field(default=None, repr=False)
 
     def _sentences(self) -> Iterable[str]:
         error = f" ± {self.standard_error:.2g}" if self.standard_error > 0.0 else ""
@@ -138,7 +138,7 @@ def metric_power(
     alpha: float = 0.05,
     model: str = "wallenius",
     method: str = "auto",
-    n_simulations: int = 10_000,
+    n_resamples: int = 10_000,
     random_state: Any = 0,
 ) -> MetricPowerResult:
     r"""Power of the test of a ranking by any metric.
@@ -171,7 +171,7 @@ def metric_power(
         ``"auto"`` chooses ``"analytic"`` for recall, precision, enrichment and F-score at k, for
         the reciprocal rank, and under ``"wallenius"`` if there are at most 200,000 placements of
         the positives; otherwise ``"simulation"``.
-    n_simulations : int, default=10000
+    n_resamples : int, default=10000
         Number of simulated rankings.
     random_state : int, RandomState, Generator or None, default=0
         Source of random numbers for the simulation.
@@ -244,7 +244,7 @@ def metric_power(
     """
     n, m = check_counts(n_samples, n_positives)
     effect = read_effect(odds, auc, model)
-    design = Design.read(metric, k, alpha, model, method, n_simulations, random_state)
+    design = Design.read(metric, k, alpha, model, method, n_resamples, random_state)
     return design.of_size(n, m).result(effect)
 
 
@@ -274,7 +274,7 @@ class Design:
     alpha: float
     model: str
     method: str
-    n_simulations: int
+    n_resamples: int
     random_state: Any
 
     @classmethod
@@ -285,7 +285,7 @@ class Design:
         alpha: Any,
         model: Any,
         method: Any,
-        n_simulations: Any,
+        n_resamples: Any,
         random_state: Any,
     ) -> Design:
         """Check the options."""
@@ -294,8 +294,8 @@ class Design:
         alpha = check_between(alpha, "alpha")
         model = check_option(model, "model", MODELS)
         method = check_option(method, "method", _METHODS)
-        n_simulations = check_integer(n_simulations, "n_simulations", 2)
-        return cls(chosen, alpha, model, method, n_simulations, as_seed_sequence(random_state))
+        n_resamples = check_integer(n_resamples, "n_resamples", 2)
+        return cls(chosen, alpha, model, method, n_resamples, as_seed_sequence(random_state))
 
     def of_size(self, n_samples: int, n_positives: int, approximately: bool = False) -> SizedDesign:
         """Return the design for a number of samples and positives.
@@ -339,7 +339,7 @@ class SizedDesign:
             method=self.method,
             n_samples=self.n,
             n_positives=self.m,
-            n_simulations=self.design.n_simulations if self.method == "simulation" else None,
+            n_resamples=self.design.n_resamples if self.method == "simulation" else None,
         )
 
     def power(self, effect: float) -> float:
@@ -438,7 +438,7 @@ class SizedDesign:
             known = float(self._listed_probabilities(effect) @ self._listed)
         if known is not None and self.method != "simulation":
             return self.power(effect), 0.0, known, 0.0
-        values = self.simulated(np.array([effect]), self.design.n_simulations)[:, 0]
+        values = self.simulated(np.array([effect]), self.design.n_resamples)[:, 0]
         power = float(np.mean(values >= self.region.edge))
         can_be_significant = not math.isnan(self.region.critical_value)
         power_error = share_error(power, values.size) if can_be_significant else 0.0

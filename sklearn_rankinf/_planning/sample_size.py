@@ -44,7 +44,7 @@ def min_detectable_odds(
     power: float = 0.8,
     model: str = "wallenius",
     method: str = "auto",
-    n_simulations: int = 10_000,
+    n_resamples: int = 10_000,
     random_state: Any = 0,
 ) -> float:
     r"""Smallest odds at which the test of a ranking has a given power.
@@ -68,7 +68,7 @@ def min_detectable_odds(
         Model of the rankings; see :func:`metric_power`.
     method : {"auto", "analytic", "simulation"}, default="auto"
         How power is computed; see :func:`metric_power`.
-    n_simulations : int, default=10000
+    n_resamples : int, default=10000
         Number of simulated rankings.
     random_state : int, RandomState, Generator or None, default=0
         Source of random numbers for the simulation.
@@ -111,7 +111,7 @@ def min_detectable_odds(
     """
     n, m = check_counts(n_samples, n_positives)
     power = check_between(power, "power")
-    design = Design.read(metric, k, alpha, model, method, n_simulations, random_state)
+    design = Design.read(metric, k, alpha, model, method, n_resamples, random_state)
     return _smallest_odds(design.of_size(n, m), power)
 
 
@@ -137,7 +137,7 @@ def _crossing_of_draws(sized: SizedDesign, target: float) -> float:
     A few draws narrow the range, and all draws locate the effect within it. The range is moved if
     the effect turns out to be outside.
     """
-    n_draws, edge = sized.design.n_simulations, sized.region.edge
+    n_draws, edge = sized.design.n_resamples, sized.region.edge
 
     def shares(effects: Floats, n: int) -> Floats:
         return np.asarray((sized.simulated(effects, n) >= edge).mean(axis=0))
@@ -174,7 +174,7 @@ def min_positives(
     power: float = 0.8,
     model: str = "wallenius",
     method: str = "auto",
-    n_simulations: int = 10_000,
+    n_resamples: int = 10_000,
     random_state: Any = 0,
     verbose: int = 0,
 ) -> int:
@@ -206,7 +206,7 @@ def min_positives(
         Model of the rankings; see :func:`metric_power`.
     method : {"auto", "analytic", "simulation"}, default="auto"
         How power is computed; see :func:`metric_power`.
-    n_simulations : int, default=10000
+    n_resamples : int, default=10000
         Number of simulated rankings.
     random_state : int, RandomState, Generator or None, default=0
         Source of random numbers for the simulation.
@@ -264,7 +264,7 @@ def min_positives(
         )
     power = check_between(power, "power")
     effect = read_effect(odds, auc, model)
-    design = Design.read(metric, k, alpha, model, method, n_simulations, random_state)
+    design = Design.read(metric, k, alpha, model, method, n_resamples, random_state)
     if effect <= 0.0 and power >= alpha:
         raise ValueError(
             f"No number of positives has the power {power}, which is at least alpha={alpha}, if "
@@ -324,13 +324,13 @@ class _Search:
         method = self._design.method
         may_simulate = method == "auto" and self._may_simulate and not sized.can_be_listed
         if may_simulate or method == "simulation":
-            few = min(_N_SCOUTS, self._design.n_simulations)
+            few = min(_N_SCOUTS, self._design.n_resamples)
             error = math.sqrt(self._target * (1.0 - self._target) / few)
             # A few draws rule out most of the first numbers; they say little near the answer.
             is_first = m < self._least + _ALL_SIMULATED
             if is_first and not self._reaches(sized, few, self._target - 6.0 * error):
                 return False
-            return self._reaches(sized, self._design.n_simulations, self._target)
+            return self._reaches(sized, self._design.n_resamples, self._target)
         return sized.power(self._effect) >= self._target
 
     def _reaches(self, sized: SizedDesign, n_draws: int, target: float) -> bool:
@@ -368,7 +368,7 @@ class _Search:
 
         def seems_enough(m: int) -> bool:
             sized = self._sized(m, approximately=True)
-            return self._reaches(sized, min(_N_SCOUTS, self._design.n_simulations), self._target)
+            return self._reaches(sized, min(_N_SCOUTS, self._design.n_resamples), self._target)
 
         around = _bisected(seems_enough, *self._bracket(seems_enough, low, _MOST_SIMULATED))
         step = max(1, around // 32)

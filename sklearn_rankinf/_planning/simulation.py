@@ -86,7 +86,7 @@ class MetricComparisonPowerResult(Result):
         Significance level.
     alternative, method : str
         Alternative and method of the test.
-    n_samples, n_positives, n_simulations : int
+    n_samples, n_positives, n_resamples : int
         Number of samples, of positives, and of simulated data sets.
 
     See Also
@@ -97,7 +97,7 @@ class MetricComparisonPowerResult(Result):
     --------
     >>> from sklearn_rankinf import metric_comparison_power
     >>> result = metric_comparison_power(
-    ...     200, 50, auc_a=0.9, auc_b=0.6, metric="roc_auc", n_permutations=99, n_simulations=20
+    ...     200, 50, auc_a=0.9, auc_b=0.6, metric="roc_auc", n_resamples=20
     ... )
     >>> print(result.summary())
     With 50 positives among 200 samples, ROC AUC of two rankers with AUC 0.9 and 0.6
@@ -121,7 +121,7 @@ class MetricComparisonPowerResult(Result):
     method: str
     n_samples: int = field(repr=False)
     n_positives: int = field(repr=False)
-    n_simulations: int = field(repr=False)
+    n_resamples: int = field(repr=False)
 
     def _sentences(self) -> Iterable[str]:
         return [
@@ -130,7 +130,7 @@ class MetricComparisonPowerResult(Result):
             f"{self.auc_b:g} (correlation {self.correlation:g}) differs significantly at the level "
             f"{self.alpha:g} with a probability of {format_value(self.power)} ± "
             f"{self.standard_error:.2g} (mean difference {format_value(self.mean_difference)}; "
-            f"{self.n_simulations} simulations)."
+            f"{self.n_resamples} simulations)."
         ]
 
 
@@ -162,7 +162,7 @@ class MetricIntervalWidthResult(Result):
         Nominal coverage of the interval.
     method : str
         The method of the interval.
-    n_samples, n_positives, n_simulations : int
+    n_samples, n_positives, n_resamples : int
         Number of samples, of positives, and of simulated data sets.
 
     See Also
@@ -172,7 +172,7 @@ class MetricIntervalWidthResult(Result):
     Examples
     --------
     >>> from sklearn_rankinf import metric_interval_width
-    >>> result = metric_interval_width(200, 20, auc=0.76, n_simulations=50)
+    >>> result = metric_interval_width(200, 20, auc=0.76, n_resamples=50)
     >>> print(result.summary())
     With 20 positives among 200 samples and AUC 0.76, the 95 % confidence interval of average
     precision is ... wide on average (80 % of the widths between ... and ...; 50 simulations).
@@ -192,7 +192,7 @@ class MetricIntervalWidthResult(Result):
     method: str
     n_samples: int = field(repr=False)
     n_positives: int = field(repr=False)
-    n_simulations: int = field(repr=False)
+    n_resamples: int = field(repr=False)
 
     def _sentences(self) -> Iterable[str]:
         return [
@@ -201,12 +201,15 @@ class MetricIntervalWidthResult(Result):
             f"{in_sentence(self.metric.title)} is {format_value(self.mean_width)} ± "
             f"{self.standard_error:.2g} wide on average (80 % of the widths between "
             f"{format_value(self.width_q10)} and {format_value(self.width_q90)}; "
-            f"{self.n_simulations} simulations)."
+            f"{self.n_resamples} simulations)."
         ]
 
 
 # Largest number of samples in a simulated data set: its scores need 16 GB.
 _MOST_SIMULATED = 10**9
+
+# Random swaps in each simulated comparison: a p-value of 0.05 has a standard error of 0.007.
+_RESAMPLES_PER_TEST = 999
 
 
 @default_errors
@@ -222,8 +225,7 @@ def metric_comparison_power(
     alpha: float = 0.05,
     alternative: str = "two-sided",
     method: str = "auto",
-    n_permutations: int = 999,
-    n_simulations: int = 1000,
+    n_resamples: int = 1000,
     random_state: Any = 0,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -254,9 +256,7 @@ def metric_comparison_power(
         Alternative hypothesis: a difference, a better first ranker, or a worse first ranker.
     method : str, default="auto"
         The test; see :func:`metric_comparison_test`.
-    n_permutations : int, default=999
-        Number of random swaps or resamples in each test.
-    n_simulations : int, default=1000
+    n_resamples : int, default=1000
         Number of simulated data sets.
     random_state : int, RandomState, Generator or None, default=0
         Source of random numbers.
@@ -287,15 +287,15 @@ def metric_comparison_power(
     -----
     The scores of positives are :math:`N(d, 1)` and those of negatives :math:`N(0, 1)`, with
     :math:`d = \sqrt 2\, \Phi^{-1}(\mathrm{AUC})` for each ranker. The time is that of
-    `n_simulations` tests; ``"swap"``, the choice of ``"auto"``, evaluates the metric
-    `n_permutations` times in each.
+    `n_resamples` tests; ``"swap"``, the choice of ``"auto"``, evaluates the metric
+    999 times in each.
 
     Examples
     --------
     >>> from sklearn_rankinf import metric_comparison_power
     >>> result = metric_comparison_power(
     ...     200, 50, auc_a=0.8, auc_b=0.7, correlation=0.5, metric="roc_auc", method="delong",
-    ...     n_simulations=200,
+    ...     n_resamples=200,
     ... )
     >>> 0.4 < result.power < 0.8, 0.08 < result.mean_difference < 0.12
     (True, True)
@@ -309,7 +309,6 @@ def metric_comparison_power(
     if not -1.0 <= correlation <= 1.0:
         raise ValueError(f"correlation must lie between -1 and 1; got {correlation}.")
     alternative = check_alternative(alternative)
-    n_permutations = check_integer(n_permutations, "n_permutations", 1)
     shifts = _shift(auc_a), _shift(auc_b)
 
     test = partial(
@@ -317,10 +316,10 @@ def metric_comparison_power(
         metric=chosen,
         alternative=alternative,
         method=method,
-        n_permutations=n_permutations,
+        n_resamples=_RESAMPLES_PER_TEST,
     )
     task = partial(_compare_once, test, n, m, shifts, correlation)
-    found = _over_data_sets(task, n, n_simulations, random_state, n_jobs, verbose)
+    found = _over_data_sets(task, n, n_resamples, random_state, n_jobs, verbose)
     pvalues, of_a, of_b = np.array([one[:3] for one in found], dtype=float).T
     power = float(np.mean(pvalues <= alpha))
     mean, error = _mean_and_error(of_a - of_b)
@@ -341,7 +340,7 @@ def metric_comparison_power(
         method=found[0][3],
         n_samples=n,
         n_positives=m,
-        n_simulations=pvalues.size,
+        n_resamples=pvalues.size,
     )
 
 
@@ -355,7 +354,7 @@ def metric_interval_width(
     k: float | None = None,
     confidence_level: float = 0.95,
     method: str = "auto",
-    n_simulations: int = 1000,
+    n_resamples: int = 1000,
     random_state: Any = 0,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -381,7 +380,7 @@ def metric_interval_width(
         Nominal coverage of the interval.
     method : str, default="auto"
         Method of the interval; see :func:`metric_interval`.
-    n_simulations : int, default=1000
+    n_resamples : int, default=1000
         Number of simulated data sets.
     random_state : int, RandomState, Generator or None, default=0
         Source of random numbers.
@@ -424,7 +423,7 @@ def metric_interval_width(
     Examples
     --------
     >>> from sklearn_rankinf import metric_interval_width
-    >>> result = metric_interval_width(200, 20, auc=0.76, n_simulations=50)
+    >>> result = metric_interval_width(200, 20, auc=0.76, n_resamples=50)
     >>> 0.2 < result.mean_width < 0.5, round(result.first_order_standard_error, 3)
     (True, 0.093)
     """
@@ -441,7 +440,7 @@ def metric_interval_width(
         metric_interval, metric=statistic, confidence_level=confidence_level, method=method
     )
     task = partial(_estimate_once, interval, n, m, shift)
-    found = _over_data_sets(task, n, n_simulations, random_state, n_jobs, verbose)
+    found = _over_data_sets(task, n, n_resamples, random_state, n_jobs, verbose)
     widths, values = np.array(found).T
     low, middle, high = (float(x) for x in np.quantile(widths, _QUANTILES))
     mean_width, error = _mean_and_error(widths)
@@ -461,7 +460,7 @@ def metric_interval_width(
         method=method,
         n_samples=n,
         n_positives=m,
-        n_simulations=widths.size,
+        n_resamples=widths.size,
     )
 
 
@@ -528,13 +527,13 @@ def _two_rankers(
 def _over_data_sets(
     task: Callable[[np.random.SeedSequence], tuple[Any, ...]],
     n_samples: int,
-    n_simulations: Any,
+    n_resamples: Any,
     random_state: Any,
     n_jobs: int | None,
     verbose: int,
 ) -> list[tuple[Any, ...]]:
     """Results of a task for all data sets, each with a separate seed."""
-    n_data_sets = check_integer(n_simulations, "n_simulations", 2)
+    n_data_sets = check_integer(n_resamples, "n_resamples", 2)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     draws = Draws(n_data_sets, as_seed_sequence(random_state), n_jobs, verbose)
     seeds, size = iter(draws.streams(n_data_sets)), max(1, _CELLS_PER_CHUNK // n_samples)

@@ -128,7 +128,7 @@ class NullDistributionDisplay(RankersDisplay):
         chance_level_kw: Mapping[str, Any] | None = None,
         plot_normal: bool = True,
         normal_kwargs: Mapping[str, Any] | None = None,
-        n_permutations: int = 0,
+        n_resamples: int = 0,
         random_state: Any = 0,
         histogram_kwargs: Mapping[str, Any] | None = None,
         despine: bool = False,
@@ -156,7 +156,7 @@ class NullDistributionDisplay(RankersDisplay):
             comparison. It is not drawn for several results, nor if the null distribution is normal.
         normal_kwargs : dict, optional
             Keywords of matplotlib's ``plot`` for the normal density.
-        n_permutations : int, default=0
+        n_resamples : int, default=0
             Number of random labellings whose histogram is drawn for a single result.
         random_state : int, RandomState, Generator or None, default=0
             Source of the random labellings.
@@ -175,13 +175,13 @@ class NullDistributionDisplay(RankersDisplay):
         ImportError
             If matplotlib is not installed.
         TypeError
-            If `n_permutations` is not an integer.
+            If `n_resamples` is not an integer.
         ValueError
-            If `yscale` is not one of the two, if `n_permutations` is negative, or if there is not
+            If `yscale` is not one of the two, if `n_resamples` is negative, or if there is not
             one name for each result.
         """
         yscale = check_option(yscale, "yscale", _SCALES)
-        n_permutations = check_integer(n_permutations, "n_permutations", 0)
+        n_resamples = check_integer(n_resamples, "n_resamples", 0)
         named = self._read(name)
         names, results = list(named), list(named.values())
         self._start(ax)
@@ -189,8 +189,8 @@ class NullDistributionDisplay(RankersDisplay):
         if len(results) == 1:
             shapes = [self._plot_one(results[0], names[0], yscale, curve_kwargs, observed_kwargs)]
             null = results[0].null_distribution
-            if n_permutations:
-                sample = _random_labellings(null, n_permutations, random_state)
+            if n_resamples:
+                sample = _random_labellings(null, n_resamples, random_state)
                 self._plot_histogram(shapes[0], sample, histogram_kwargs)
             if plot_normal and null.method not in ("normal", "zhang_su") and null.std() > 0.0:
                 self._plot_normal(shapes[0], results[0], yscale, normal_kwargs)

@@ -590,13 +590,13 @@ CHECKS = (
         "pvalue-at-floor",
         "ranker",
         _pvalue_at_floor,
-        "Report that p is at most this value; increase n_permutations to resolve smaller ones.",
+        "Report that p is at most this value; increase n_resamples to resolve smaller ones.",
     ),
     Check(
         "pvalue-uncertain",
         "ranker",
         _pvalue_uncertain,
-        "Increase n_permutations before you draw a conclusion.",
+        "Increase n_resamples before you draw a conclusion.",
     ),
     Check(
         "interval-unreliable",

@@ -151,7 +151,7 @@ def assess(name: str, y_true: IntArray, y_score: FloatArray) -> Assessment:
     ranking = Ranking.from_scores(y_true, y_score)
     exact = average_precision_test(ranking, method="analytic")
     permutation = average_precision_test(
-        ranking, method="permutation", n_permutations=N_PERMUTATIONS, random_state=0
+        ranking, method="permutation", n_resamples=N_PERMUTATIONS, random_state=0
     )
     normal = average_precision_test(ranking, method="normal")
     return Assessment(

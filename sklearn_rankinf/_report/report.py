@@ -308,7 +308,7 @@ def rank_significance_report(
     clusters: Iterable[Hashable] | None = None,
     alpha: float = 0.05,
     output: str = "report",
-    n_permutations: int = 9999,
+    n_resamples: int = 9999,
     random_state: Any = 0,
 ) -> Any:
     r"""Report whether rankings are better than chance, by how much, and with what certainty.
@@ -342,7 +342,7 @@ def rank_significance_report(
         Significance level. Confidence intervals have the level 1 - alpha.
     output : {"report", "text", "dict", "frame", "html"}, default="report"
         Type of the returned report.
-    n_permutations : int, default=9999
+    n_resamples : int, default=9999
         Number of random labellings with `clusters`, and of random rank swaps in the comparison of
         two rankers.
     random_state : int, RandomState, Generator or None, default=0
@@ -382,7 +382,7 @@ def rank_significance_report(
     :func:`minimum_hypergeometric_test`.
 
     Two rankers are compared by the rank swaps of :func:`metric_comparison_test`, or by its t test
-    of influence values if the number of samples times `n_permutations` is above 2e8. More than two
+    of influence values if the number of samples times `n_resamples` is above 2e8. More than two
     rankers are compared with the best one by :func:`metric_multiple_comparison_test`.
 
     Slow computations are left out, with a note: bounds over all k with more than 20,000 positives,
@@ -415,7 +415,7 @@ def rank_significance_report(
         pos_label=pos_label,
         clusters=clusters,
         alpha=alpha,
-        n_permutations=n_permutations,
+        n_resamples=n_resamples,
         random_state=random_state,
     )
     if output == "report":
@@ -432,7 +432,7 @@ def make_report(
     pos_label: PosLabel = 1,
     clusters: Iterable[Hashable] | None = None,
     alpha: float = 0.05,
-    n_permutations: int = 9999,
+    n_resamples: int = 9999,
     random_state: Any = 0,
     metrics: Sequence[str | Metric] = (),
     lower: Sequence[str] = (),
@@ -441,14 +441,14 @@ def make_report(
     level = np.asarray(check_levels(alpha))
     if level.ndim:
         raise TypeError(f"alpha must be one number; got {alpha!r}.")
-    n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    n_resamples = check_integer(n_resamples, "n_resamples", 1)
     sample, labels = _read(y_true, y_score, pos_label, clusters, float(level))
     study = _Study(
         sample,
         labels,
         _read_metric(metric),
         float(level),
-        {"n_permutations": n_permutations, "random_state": as_seed_sequence(random_state)},
+        {"n_resamples": n_resamples, "random_state": as_seed_sequence(random_state)},
     )
     with warnings.catch_warnings():
         # The checks of the report replace these warnings.
@@ -463,14 +463,14 @@ def make_report(
     return replace(report, rankers=rankers, notes=(note, *report.notes))
 
 
-def swaps_take_long(n_samples: int, n_permutations: int) -> bool:
+def swaps_take_long(n_samples: int, n_resamples: int) -> bool:
     """Whether random rank swaps of two rankings take too long for a report."""
-    return n_samples * n_permutations > _SWAPPED_ITEMS
+    return n_samples * n_resamples > _SWAPPED_ITEMS
 
 
-def comparison_method(metric: Metric, n_samples: int, n_permutations: int) -> str:
+def comparison_method(metric: Metric, n_samples: int, n_resamples: int) -> str:
     """Return the method for comparing two rankers: rank swaps unless they take long."""
-    is_long = swaps_take_long(n_samples, n_permutations)
+    is_long = swaps_take_long(n_samples, n_resamples)
     return "influence" if is_long and isinstance(metric, Statistic) else "auto"
 
 
@@ -742,8 +742,8 @@ class _Study:
     def _two_compared(self, report: RankSignificanceReport) -> RankSignificanceReport:
         best = report.best_index
         other = 1 - best
-        n_permutations = self.drawing["n_permutations"]
-        method = comparison_method(self.metric, report.n_samples, n_permutations)
+        n_resamples = self.drawing["n_resamples"]
+        method = comparison_method(self.metric, report.n_samples, n_resamples)
         found = metric_comparison_test(
             self.sample.positive,
             self.sample.scores[other],

@@ -60,7 +60,7 @@ def metric_test(
     clusters: Iterable[Hashable] | None = None,
     order: Iterable[Any] | None = None,
     block_length: int | None = None,
-    n_permutations: int = 9999,
+    n_resamples: int = 9999,
     n_exceedances: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
@@ -126,11 +126,11 @@ def metric_test(
         are autocorrelated. The sequence of labels is shifted along the samples, and labels shifted
         past the end re-enter at the beginning. With `strata`, each stratum is a separate series.
         Only the order of the samples matters, not the time between them. If there are at most
-        `n_permutations` shifts, all of them are enumerated. The p-value is computed by permutation.
+        `n_resamples` shifts, all of them are enumerated. The p-value is computed by permutation.
     block_length : int, optional
         With `order`, permute blocks of this many consecutive samples instead of shifting. An
         incomplete block at the end of a series keeps its labels.
-    n_permutations : int, default=9999
+    n_resamples : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
         Stop sampling after this number of random labellings at least as extreme as the observed
@@ -278,7 +278,7 @@ def metric_test(
         clusters=clusters,
         order=order,
         block_length=block_length,
-        n_permutations=n_permutations,
+        n_resamples=n_resamples,
         n_exceedances=n_exceedances,
         random_state=random_state,
         n_jobs=n_jobs,
@@ -397,7 +397,7 @@ def average_precision_test(
     clusters: Iterable[Hashable] | None = None,
     order: Iterable[Any] | None = None,
     block_length: int | None = None,
-    n_permutations: int = 9999,
+    n_resamples: int = 9999,
     n_exceedances: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
@@ -440,7 +440,7 @@ def average_precision_test(
         Stratum, cluster or time of each sample, which restrict how labels are permuted.
     block_length : int, optional
         With `order`, number of consecutive samples that are permuted as a block.
-    n_permutations : int, default=9999
+    n_resamples : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
         Stop sampling after this number of labellings at least as extreme as the observed one.
@@ -512,7 +512,7 @@ def average_precision_test(
         clusters=clusters,
         order=order,
         block_length=block_length,
-        n_permutations=n_permutations,
+        n_resamples=n_resamples,
         n_exceedances=n_exceedances,
         random_state=random_state,
         n_jobs=n_jobs,
@@ -534,7 +534,7 @@ def recall_at_k_test(
     clusters: Iterable[Hashable] | None = None,
     order: Iterable[Any] | None = None,
     block_length: int | None = None,
-    n_permutations: int = 9999,
+    n_resamples: int = 9999,
     n_exceedances: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
@@ -570,7 +570,7 @@ def recall_at_k_test(
         Stratum, cluster or time of each sample, which restrict how labels are permuted.
     block_length : int, optional
         With `order`, number of consecutive samples that are permuted as a block.
-    n_permutations : int, default=9999
+    n_resamples : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
         Stop sampling after this number of labellings at least as extreme as the observed one.
@@ -640,7 +640,7 @@ def recall_at_k_test(
         clusters=clusters,
         order=order,
         block_length=block_length,
-        n_permutations=n_permutations,
+        n_resamples=n_resamples,
         n_exceedances=n_exceedances,
         random_state=random_state,
         n_jobs=n_jobs,

@@ -239,7 +239,7 @@ def mean_average_precision_test(
     method: str = "auto",
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
-    n_permutations: int = 9999,
+    n_resamples: int = 9999,
     random_state: Any = 0,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -275,7 +275,7 @@ def mean_average_precision_test(
         in all queries. The labels of whole clusters are permuted, for all queries together, among
         clusters that have the same number of samples in each query and, with `strata`, the same
         stratum. Requires permutation.
-    n_permutations : int, default=9999
+    n_resamples : int, default=9999
         Number of random labellings for permutation.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings.
@@ -360,7 +360,7 @@ def mean_average_precision_test(
     alternative = check_alternative(alternative)
     if not isinstance(dependence, str) or dependence not in _DEPENDENCES:
         raise ValueError(f"dependence must be 'independent' or 'shared'; got {shown(dependence)}.")
-    n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    n_resamples = check_integer(n_resamples, "n_resamples", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     method = check_option(method, "method", _METHODS, " for mean average precision")
     joint, is_restricted = None, strata is not None or clusters is not None
@@ -389,7 +389,7 @@ def mean_average_precision_test(
         if dependence == "shared" or is_restricted:
             joint = _JointRows(sample, list(rankings.values()), dependence)
     warn_of_undefined_queries(AveragePrecision(), rankings)
-    options = {"n_permutations": n_permutations, "random_state": random_state, "n_jobs": n_jobs}
+    options = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
     statistics = np.array([_average_precision(ranking) for ranking in rankings.values()])
     null: NullDistribution
     by_permutation = None
@@ -407,7 +407,7 @@ def mean_average_precision_test(
             null,
             alternative,
             method,
-            n_permutations,
+            n_resamples,
             random_state,
             n_jobs,
             verbose,
@@ -467,7 +467,7 @@ def _query_results(
     null_of_mean: NullDistribution,
     alternative: str,
     method: str,
-    n_permutations: int,
+    n_resamples: int,
     random_state: Any,
     n_jobs: int | None,
     verbose: int,
@@ -491,7 +491,7 @@ def _query_results(
             m,
             tie_sizes=ties,
             method=method,
-            n_permutations=n_permutations,
+            n_resamples=n_resamples,
             random_state=seeds,
         )
         for n, m, ties in (sizes[queries[0]] for queries in members)
@@ -578,7 +578,7 @@ class _JointSignificance:
     ----------
     above, below : ndarray of shape (n_queries,)
         Number of random labellings with a value at least, and at most, as high as the observed one.
-    n_permutations : int
+    n_resamples : int
         Number of random labellings.
     varying : ndarray of bool of shape (n_queries,)
         Queries whose average precision can vary.
@@ -588,13 +588,13 @@ class _JointSignificance:
 
     above: Integers
     below: Integers
-    n_permutations: int
+    n_resamples: int
     varying: NDArray[np.bool_]
     maxt: Floats
 
     def of_queries(self, alternative: str) -> dict[str, Any]:
         """P-values of the queries, with their logarithms, Monte Carlo errors and intervals."""
-        n = self.n_permutations
+        n = self.n_resamples
         counts = {"greater": self.above, "less": self.below}
         counts["two-sided"] = np.minimum(self.above, self.below)
         n_extreme = counts[alternative]
@@ -689,7 +689,7 @@ class _JointRows:
             None if moments is None else float(moments[0].mean()),
         )
         null = permutation_distribution(lists, AveragePrecision(), *self.totals, None, **options)
-        n = options["n_permutations"]
+        n = options["n_resamples"]
         draws = Draws(n, as_seed_sequence(options["random_state"]), options["n_jobs"])
         chunks = draws.chunks(lists.chunks(n))
         if moments is None:

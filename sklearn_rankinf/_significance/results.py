@@ -377,12 +377,12 @@ def drawn_interval(
 
 
 def permutation_interval(
-    pvalue: Any, n_permutations: int, confidence_level: float
+    pvalue: Any, n_resamples: int, confidence_level: float
 ) -> ConfidenceInterval:
     """Clopper and Pearson's interval for p-values (b + 1) / (B + 1) of B random labellings."""
     confidence_level = check_confidence_level(confidence_level)
-    counts = np.rint(np.asarray(pvalue) * (n_permutations + 1.0)) - 1.0
-    low, high = binomial_interval(counts, n_permutations, False, confidence_level)
+    counts = np.rint(np.asarray(pvalue) * (n_resamples + 1.0)) - 1.0
+    low, high = binomial_interval(counts, n_resamples, False, confidence_level)
     return ConfidenceInterval(plain(low), plain(high))
 
 

@@ -46,7 +46,7 @@ def average_precision_pvalue(
     pos_label: PosLabel = 1,
     alternative: str = "greater",
     method: str = "auto",
-    n_permutations: int = 9999,
+    n_resamples: int = 9999,
     random_state: Any = 0,
 ) -> float:
     r"""P-value of average precision against random labelling.
@@ -73,7 +73,7 @@ def average_precision_pvalue(
         Direction of the test.
     method : str, default="auto"
         How the p-value is computed; see :func:`ap_null_distribution`.
-    n_permutations : int, default=9999
+    n_resamples : int, default=9999
         Number of random labellings for ``method="permutation"``.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
@@ -122,7 +122,7 @@ def average_precision_pvalue(
         ranking,
         AveragePrecision(k, normalize),
         method=method,
-        n_permutations=n_permutations,
+        n_resamples=n_resamples,
         random_state=random_state,
     )
     if ranking.n_positives == 0:
@@ -140,7 +140,7 @@ def average_precision_neg_log10_pvalue(
     pos_label: PosLabel = 1,
     alternative: str = "greater",
     method: str = "auto",
-    n_permutations: int = 9999,
+    n_resamples: int = 9999,
     random_state: Any = 0,
 ) -> float:
     r"""Evidence against random labelling: minus the base-10 logarithm of the p-value.
@@ -166,7 +166,7 @@ def average_precision_neg_log10_pvalue(
         Direction of the test.
     method : str, default="auto"
         How the p-value is computed; see :func:`ap_null_distribution`.
-    n_permutations : int, default=9999
+    n_resamples : int, default=9999
         Number of random labellings for ``method="permutation"``.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
@@ -215,7 +215,7 @@ def average_precision_neg_log10_pvalue(
         ranking,
         AveragePrecision(k, normalize),
         method=method,
-        n_permutations=n_permutations,
+        n_resamples=n_resamples,
         random_state=random_state,
     )
     if ranking.n_positives == 0:

@@ -64,7 +64,7 @@ def of_restrictions() -> None:
             # A cluster has one label: that of its first sample.
             labels = y_true[2 * pairs] if name == "clusters of pairs" else y_true
             calls[name] = lambda labels=labels, options=options, y_score=y_score: (
-                average_precision_test(labels, y_score, n_permutations=N_PERMUTATIONS, **options)
+                average_precision_test(labels, y_score, n_resamples=N_PERMUTATIONS, **options)
             )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -143,7 +143,7 @@ def sizes_of_tests() -> None:
             pvalues = {
                 "ignored": average_precision_test(y_true, y_score).pvalue,
                 "respected": average_precision_test(
-                    y_true, y_score, n_permutations=199, random_state=seed, **options
+                    y_true, y_score, n_resamples=199, random_state=seed, **options
                 ).pvalue,
             }
             if make is uneven:

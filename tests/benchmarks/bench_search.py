@@ -28,7 +28,7 @@ N_SAMPLES, N_FOLDS = 2000, 5
 SCORERS: dict[str, Any] = {
     "average_precision": "average_precision",
     "significance": make_significance_scorer(),
-    "permutation, B = 999": make_significance_scorer(method="permutation", n_permutations=999),
+    "permutation, B = 999": make_significance_scorer(method="permutation", n_resamples=999),
 }
 # Twenty candidates each.
 SEARCHES: dict[str, tuple[Any, dict[str, Any], int]] = {

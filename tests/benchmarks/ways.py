@@ -39,19 +39,17 @@ def exact(problem: Problem) -> float:
 
 def sampled(problem: Problem) -> float:
     """This package's own resamples."""
-    null = problem.null(method="permutation", n_permutations=N_PERMUTATIONS, random_state=0)
+    null = problem.null(method="permutation", n_resamples=N_PERMUTATIONS, random_state=0)
     return float(null.pvalue(problem.observed))
 
 
-def permuted_labels(problem: Problem, n_permutations: int = N_PERMUTATIONS // SHARE) -> float:
+def permuted_labels(problem: Problem, n_resamples: int = N_PERMUTATIONS // SHARE) -> float:
     """Labels are permuted and scikit-learn's average precision is called, each time."""
     rng = np.random.default_rng(0)
     y_true, y_score = problem.data
-    null = [
-        average_precision_score(rng.permutation(y_true), y_score) for _ in range(n_permutations)
-    ]
+    null = [average_precision_score(rng.permutation(y_true), y_score) for _ in range(n_resamples)]
     as_extreme = np.array(null) >= problem.observed * (1.0 - 1e-12)
-    return float((1 + as_extreme.sum()) / (n_permutations + 1))
+    return float((1 + as_extreme.sum()) / (n_resamples + 1))
 
 
 def scipy_permutation_test(problem: Problem) -> float:

@@ -237,7 +237,7 @@ def test_differences_that_are_equal_as_floats_are_distinguished(metric):
 def test_random_swaps_of_nothing(metric):
     y_true, a, b, _ = read("the same")
     for alternative in ALTERNATIVES:
-        options = {"method": "randomization", "alternative": alternative, "n_permutations": 10}
+        options = {"method": "randomization", "alternative": alternative, "n_resamples": 10}
         assert randomization_test(y_true, a, b, metric=metric, **options).pvalue == 1.0
 
 
@@ -282,7 +282,7 @@ def test_random_swaps_agree_with_exact(metric, clustered, alternative):
     score = partial(exact_metric, "f1") if metric == "callable" else metric
     exact = randomization_test(y_true, a, b, metric=name, **options).pvalue
     result = randomization_test(
-        y_true, a, b, metric=score, method="randomization", n_permutations=n_draws, **options
+        y_true, a, b, metric=score, method="randomization", n_resamples=n_draws, **options
     )
     assert result.method == "randomization"
     assert result.n_resamples == n_draws
@@ -312,7 +312,7 @@ def test_clusters_too_many_to_count_are_drawn():
 def test_result_does_not_depend_on_jobs(metric):
     y_true, a, b, _ = read("mixed")
     options = {"metric": metric, "method": "randomization", "alternative": "greater"}
-    run = partial(randomization_test, y_true, a, b, n_permutations=250, **options)
+    run = partial(randomization_test, y_true, a, b, n_resamples=250, **options)
     alone = run().pvalue
     with joblib.parallel_config(backend="threading"):
         assert run(n_jobs=3).pvalue == alone
@@ -455,10 +455,10 @@ def test_a_callable_takes_labels_as_they_are():
 
 def test_exact_of_a_callable_is_requested_beyond_the_number_of_draws():
     y_true, a, b, _ = read("nothing in common")
-    run = partial(randomization_test, y_true, a, b, metric=accuracy_score, n_permutations=20)
+    run = partial(randomization_test, y_true, a, b, metric=accuracy_score, n_resamples=20)
     assert run().method == "randomization"
     assert run(method="exact").method == "exact"
-    assert run(n_permutations=1 << 6).method == "exact"
+    assert run(n_resamples=1 << 6).method == "exact"
 
 
 # Undefined metrics
@@ -501,7 +501,7 @@ def test_result_as_text():
         "Exact randomization test, 12 samples of which 7 differ in output: F1 0.667 against 0.500, "
         f"difference 0.167, one-sided p = {result.pvalue:.4f}."
     )
-    drawn = randomization_test(y_true, a, b, method="randomization", n_permutations=99)
+    drawn = randomization_test(y_true, a, b, method="randomization", n_resamples=99)
     assert drawn.summary().startswith("Approximate randomization test, 99 swaps, 12 samples")
     assert repr(drawn).endswith("n_discordant=7, n_resamples=99)")
 
@@ -534,7 +534,7 @@ def infinite(y_true, y_pred):
             ValueError,
             "method='sign' is a matched-pair test of recall; got metric=accuracy_score",
         ),
-        ({"n_permutations": 0}, ValueError, "n_permutations must be at least 1; got 0"),
+        ({"n_resamples": 0}, ValueError, "n_resamples must be at least 1; got 0"),
         (
             {"clusters": [1, 2]},
             ValueError,

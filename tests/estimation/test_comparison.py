@@ -97,8 +97,8 @@ def assert_same(one, other, rtol=1e-10, limits=True):
 @pytest.mark.parametrize(("name", "cut", "metric"), NAMES)
 def test_names_and_instances_mean_the_same(name, cut, metric):
     y_true, a, b = sample()
-    found = metric_comparison_test(y_true, a, b, metric=name, n_permutations=99, **cut)
-    by_instance = metric_comparison_test(y_true, a, b, metric=metric, n_permutations=99)
+    found = metric_comparison_test(y_true, a, b, metric=name, n_resamples=99, **cut)
+    by_instance = metric_comparison_test(y_true, a, b, metric=metric, n_resamples=99)
     assert found.metric == metric
     assert found.method == "swap"
     assert_same(found, by_instance, limits=name not in BINORMAL)
@@ -112,7 +112,7 @@ def test_names_and_instances_mean_the_same(name, cut, metric):
 @pytest.mark.parametrize(("name", "cut", "method"), WITH_METHODS)
 def test_every_method_mirrors_and_takes_ranks_alone(name, cut, method):
     y_true, a, b = sample(1)
-    options = {"metric": name, "method": method, "n_permutations": 59, **cut}
+    options = {"metric": name, "method": method, "n_resamples": 59, **cut}
     for alternative in ALTERNATIVES:
         found = metric_comparison_test(y_true, a, b, alternative=alternative, **options)
         assert (found.method, found.alternative) == (method, alternative)
@@ -139,7 +139,7 @@ def test_every_method_mirrors_and_takes_ranks_alone(name, cut, method):
 @pytest.mark.parametrize(("name", "cut", "method"), WITH_METHODS)
 def test_the_same_ranking_is_not_different(name, cut, method):
     y_true, a, _ = sample(2)
-    options = {"metric": name, "method": method, "n_permutations": 99, **cut}
+    options = {"metric": name, "method": method, "n_resamples": 99, **cut}
     found = metric_comparison_test(y_true, a, np.exp(a), **options)
     assert found.pvalue == pytest.approx(1.0)
     assert found.difference == 0.0
@@ -225,8 +225,8 @@ def test_exhaustive_swaps_are_those_of_enumeration(name, y_true, a, b, units):
 
 def test_random_swaps_agree_with_all_of_them():
     y_true, a, b = sample(4, n=16, m=5)
-    exact = metric_comparison_test(y_true, a, b, n_permutations=2**16)
-    drawn = metric_comparison_test(y_true, a, b, n_permutations=1000)
+    exact = metric_comparison_test(y_true, a, b, n_resamples=2**16)
+    drawn = metric_comparison_test(y_true, a, b, n_resamples=1000)
     # Negatives that stay between the same positives change nothing, and are not swapped.
     assert 1000 < exact.n_resamples <= 2**16
     assert drawn.n_resamples == 1000
@@ -240,8 +240,8 @@ def test_random_swaps_agree_with_all_of_them():
 
 def test_jobs_and_seeds():
     y_true, a, b = sample(5, n=3000, m=60)
-    for method, n_permutations in (("swap", 3000), ("bootstrap", 1400)):
-        options = {"method": method, "n_permutations": n_permutations}
+    for method, n_resamples in (("swap", 3000), ("bootstrap", 1400)):
+        options = {"method": method, "n_resamples": n_resamples}
         with joblib.parallel_config(backend="threading"):
             one, two = (
                 metric_comparison_test(y_true, a, b, n_jobs=jobs, **options) for jobs in (1, 2)
@@ -249,10 +249,10 @@ def test_jobs_and_seeds():
         assert one.pvalue == two.pvalue
     y_true, a, b = sample(5)
     found = {
-        str(seed): metric_comparison_test(y_true, a, b, random_state=seed, n_permutations=999)
+        str(seed): metric_comparison_test(y_true, a, b, random_state=seed, n_resamples=999)
         for seed in (0, 1, np.random.default_rng(0), np.random.RandomState(0), None)
     }
-    again = metric_comparison_test(y_true, a, b, n_permutations=999)
+    again = metric_comparison_test(y_true, a, b, n_resamples=999)
     assert found["0"].pvalue == again.pvalue
     pvalues = [one.pvalue for one in found.values()]
     assert len(set(pvalues)) > 1
@@ -263,7 +263,7 @@ def test_jobs_and_seeds():
 def test_the_interval_of_the_bootstrap_is_of_one_draw(seed):
     y_true, a, b = sample(6)
     found = metric_comparison_test(
-        y_true, a, b, method="bootstrap", n_permutations=99, random_state=seed
+        y_true, a, b, method="bootstrap", n_resamples=99, random_state=seed
     )
     assert found.confidence_interval() == found.confidence_interval()
     # The interval that ends at 0 has the p-value as its level.
@@ -342,7 +342,7 @@ def test_a_perfect_ranking_beside_another(metric):
 def test_constant_scores():
     y_true, a, _ = sample(10)
     for method in ("swap", "influence", "bootstrap", "delong"):
-        options = {"metric": "roc_auc", "method": method, "n_permutations": 199}
+        options = {"metric": "roc_auc", "method": method, "n_resamples": 199}
         same = metric_comparison_test(y_true, np.zeros(60), np.ones(60), **options)
         assert same.pvalue == 1.0
         found = metric_comparison_test(y_true, a, np.zeros(60), **options)
@@ -375,7 +375,7 @@ def test_the_bootstrap_is_that_of_all_resamples():
             method="bootstrap",
             metric="roc_auc",
             alternative=alternative,
-            n_permutations=1500,
+            n_resamples=1500,
         )
         assert found.pvalue == pytest.approx(expected, abs=0.06)
     # The distribution is discrete: a limit is one of its values near the quantile.
@@ -423,7 +423,7 @@ def test_hits_of_lists_with_sixty_exclusive_items():
         )
         assert found.pvalue == pytest.approx(expected, rel=1e-9)
     # The MOVER interval is theirs as well.
-    by_swap = metric_comparison_test(*data, n_permutations=9, **options)
+    by_swap = metric_comparison_test(*data, n_resamples=9, **options)
     assert exact.confidence_interval() == by_swap.confidence_interval()
     assert exact.difference == pytest.approx(11 / 80)
 
@@ -459,7 +459,7 @@ def test_the_number_of_hits_decides_whatever_it_is_divided_by():
     for method in [*OF_HITS, "influence", "swap"]:
         pvalues = [
             metric_comparison_test(
-                y_true, a, b, metric=name, k=12, method=method, n_permutations=199
+                y_true, a, b, metric=name, k=12, method=method, n_resamples=199
             ).pvalue
             for name in ("recall_at_k", "precision_at_k", "enrichment_at_k")
         ]
@@ -567,7 +567,7 @@ def test_intervals_hold_the_difference(shape, seed):
         if name in ("dcg", "rie") or (name in BINORMAL and seed):
             continue
         found = metric_comparison_test(
-            y_true, a, b, metric=name, method="swap", n_permutations=1, **cut
+            y_true, a, b, metric=name, method="swap", n_resamples=1, **cut
         )
         low, high = found.confidence_interval()
         assert low - 1e-12 <= found.difference <= high + 1e-12, name
@@ -606,7 +606,7 @@ def test_a_class_of_one_sample_has_no_standard_error(few, options):
     assert (found.pvalue, found.log10_pvalue) == (1.0, 0.0)
     assert math.isnan(found.standard_error)
     # A swap needs none.
-    swap = metric_comparison_test(y_true, a, b, metric="roc_auc", n_permutations=99)
+    swap = metric_comparison_test(y_true, a, b, metric="roc_auc", n_resamples=99)
     assert 0 < swap.pvalue < 1.0 or swap.difference == 0.0
 
 
@@ -641,7 +641,7 @@ def test_a_class_of_one_cluster_or_stratum_of_one_sample_has_no_standard_error()
             found = metric_comparison_test(y_true, a, b, method="influence", **units)
         assert found.pvalue == 1.0
         assert len(found.confidence_interval()) == 2
-        metric_comparison_test(y_true, a, b, n_permutations=9, **units)
+        metric_comparison_test(y_true, a, b, n_resamples=9, **units)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -718,7 +718,7 @@ def test_the_bootstrap_over_queries():
         average_precision_score, y_true, b, groups
     )
     means = np.array([np.mean(x) for x in itertools.product(differences, repeat=5)])
-    options = {"groups": groups, "method": "bootstrap", "n_permutations": 4000}
+    options = {"groups": groups, "method": "bootstrap", "n_resamples": 4000}
     found = metric_comparison_test(y_true, a, b, alternative="greater", **options)
     assert found.pvalue == pytest.approx((means <= 0).mean(), abs=0.03)
     expected = stats.bootstrap(
@@ -784,7 +784,7 @@ def test_copies_of_queries_in_clusters_add_no_information():
 @pytest.mark.parametrize("method", ["sign_flip", "t", "wilcoxon", "bootstrap"])
 def test_equal_runs_over_queries(method):
     y_true, a, _, groups = runs()
-    found = metric_comparison_test(y_true, a, a, groups=groups, method=method, n_permutations=99)
+    found = metric_comparison_test(y_true, a, a, groups=groups, method=method, n_resamples=99)
     assert (found.pvalue, found.difference) == (1.0, 0.0)
     assert found.confidence_interval() == (0.0, 0.0)
 
@@ -820,7 +820,7 @@ def test_queries_without_positives_count_with_zero():
 
 def test_result_of_two_rankings():
     y_true, a, b = sample()
-    found = metric_comparison_test(y_true, a, b, n_permutations=999)
+    found = metric_comparison_test(y_true, a, b, n_resamples=999)
     assert repr(found) == (
         f"MetricComparisonTestResult(metric={found.metric}, "
         f"statistic_a={found.statistic_a:.4g}, statistic_b={found.statistic_b:.4g}, "
@@ -844,9 +844,7 @@ def test_result_of_two_rankings():
 @pytest.mark.parametrize(("name", "cut", "method"), WITH_METHODS)
 def test_results_pickle_with_their_intervals(name, cut, method):
     y_true, a, b = sample()
-    found = metric_comparison_test(
-        y_true, a, b, metric=name, method=method, n_permutations=49, **cut
-    )
+    found = metric_comparison_test(y_true, a, b, metric=name, method=method, n_resamples=49, **cut)
     restored = pickle.loads(pickle.dumps(found))
     assert repr(restored) == repr(found)
     if name not in ("ndcg", "bedroc", "rie"):
@@ -876,7 +874,7 @@ def test_results_of_margins_and_queries():
 
 def test_without_an_interval_the_summary_has_none():
     y_true, a, b = sample(n=30, m=4)
-    found = metric_comparison_test(y_true, a, b, metric="reciprocal_rank", n_permutations=99)
+    found = metric_comparison_test(y_true, a, b, metric="reciprocal_rank", n_resamples=99)
     assert all(math.isnan(limit) for limit in found.confidence_interval())
     assert "interval" not in found.summary()
     assert "nan" not in found.summary()
@@ -892,8 +890,8 @@ WRONG = [
     ((Y, A, B), {"alternative": "larger"}, ValueError, "alternative must be .*; got 'larger'"),
     ((Y, A, B), {"margin": 0.0}, ValueError, "margin must be finite and larger than 0; got 0.0"),
     ((Y, A, B), {"margin": "small"}, TypeError, "margin must be a number; got 'small'"),
-    ((Y, A, B), {"n_permutations": 0}, ValueError, "n_permutations must be at least 1; got 0"),
-    ((Y, A, B), {"n_permutations": True}, TypeError, "n_permutations must be an integer"),
+    ((Y, A, B), {"n_resamples": 0}, ValueError, "n_resamples must be at least 1; got 0"),
+    ((Y, A, B), {"n_resamples": True}, TypeError, "n_resamples must be an integer"),
     ((Y, A, B), {"metric": "auc"}, ValueError, "metric must be one of .*; got 'auc'"),
     ((Y, A, B), {"metric": RecallAtK([2, 3])}, TypeError, "k must be one int or float here"),
     ((Y, A, B), {"k": 100}, ValueError, "k must be between 1 and n_samples=60; got 100"),
@@ -1045,7 +1043,7 @@ def test_results_keep_no_items(options):
     rng = np.random.default_rng(0)
     y_true = np.arange(4000) < 400
     scores = rng.normal(size=(2, 4000)) + y_true
-    result = metric_comparison_test(y_true, *scores, n_permutations=9, **options)
+    result = metric_comparison_test(y_true, *scores, n_resamples=9, **options)
     stored = pickle.dumps(result)
     assert len(stored) < 4000
     assert pickle.loads(stored).confidence_interval() == result.confidence_interval()

@@ -129,7 +129,7 @@ def test_every_name_is_meant():
 @each_metric
 @pytest.mark.parametrize("method", ["auto", "permutation", "normal"])
 def test_tests_by_name_and_by_object(name, k, metric, method, data):
-    options = {"method": method, "n_permutations": 99}
+    options = {"method": method, "n_resamples": 99}
     by_name = metric_test(*data, metric=name, k=k, **options)
     by_object = metric_test(*data, metric=metric, **options)
     assert_same_test(by_name, by_object)
@@ -151,7 +151,7 @@ def test_tests_by_name_and_by_object(name, k, metric, method, data):
 )
 @pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
 def test_tests_of_single_metrics(test, metric, alternative, data):
-    for options in ({}, {"strata": np.arange(60) % 3, "n_permutations": 99}):
+    for options in ({}, {"strata": np.arange(60) % 3, "n_resamples": 99}):
         options["alternative"] = alternative
         assert_same_test(test(*data, **options), metric_test(*data, metric=metric, **options))
 
@@ -198,8 +198,8 @@ def test_scorers_by_name_and_by_object(name, k, metric, data):
 def test_best_candidates_by_name_and_by_object(name, k, metric, data):
     y_true, y_score = data
     candidates = np.column_stack([y_score, -y_score, np.arange(60)])
-    by_name = best_candidate_test(y_true, candidates, metric=name, k=k, n_permutations=99)
-    by_object = best_candidate_test(y_true, candidates, metric=metric, n_permutations=99)
+    by_name = best_candidate_test(y_true, candidates, metric=name, k=k, n_resamples=99)
+    by_object = best_candidate_test(y_true, candidates, metric=metric, n_resamples=99)
     for field in ("statistic", "zscore", "pvalue", "pvalue_unadjusted"):
         assert_array_equal(getattr(by_name, field), getattr(by_object, field))
     assert by_name.statistic[0] == pytest.approx(metric_test(*data, metric=metric).statistic)
@@ -381,10 +381,10 @@ AT_K = [RecallAtK, PrecisionAtK, EnrichmentAtK, FScoreAtK]
     "options",
     [
         {},
-        {"method": "permutation", "n_permutations": 199},
-        {"strata": np.arange(60) % 4, "n_permutations": 199},
-        {"method": "permutation", "n_exceedances": 5, "n_permutations": 199},
-        {"strata": np.arange(60) % 4, "n_exceedances": 5, "n_permutations": 199},
+        {"method": "permutation", "n_resamples": 199},
+        {"strata": np.arange(60) % 4, "n_resamples": 199},
+        {"method": "permutation", "n_exceedances": 5, "n_resamples": 199},
+        {"strata": np.arange(60) % 4, "n_exceedances": 5, "n_resamples": 199},
         {"alternative": "two-sided", "order": np.arange(60)},
     ],
     ids=lambda options: " ".join(options) or "exact",
@@ -423,7 +423,7 @@ def test_several_k_of_several_classes(make, three_classes):
         ValueError, match=r"has several cut-offs and the labels have several classes"
     ):
         metric_test(y_true, y_score, metric=make([5, 9]))
-    options = {"average": "macro", "n_permutations": 99}
+    options = {"average": "macro", "n_resamples": 99}
     several = metric_test(y_true, y_score, metric=make([5, 9]), **options)
     for place, k in enumerate((5, 9)):
         single = metric_test(y_true, y_score, metric=make(k), **options)
@@ -437,7 +437,7 @@ def test_several_k_of_several_classes(make, three_classes):
 @pytest.mark.filterwarnings("ignore:strata leave no labelling but the observed one")
 @pytest.mark.parametrize("options", [{}, {"strata": [0, 1] * 4}, {"n_exceedances": 3}], ids=repr)
 def test_several_k_without_positives_warn_once(options):
-    options = {"method": "permutation", "n_permutations": 99, **options}
+    options = {"method": "permutation", "n_resamples": 99, **options}
     message = r"^Recall at \w is undefined without positives in y_true and is set to 0\.0\.$"
     with pytest.warns(UndefinedMetricWarning, match=message) as record:
         result = metric_test([0] * 8, range(8), metric=RecallAtK([3, 4]), **options)
@@ -583,7 +583,7 @@ def test_sentences():
     less = metric_test(ranking, alternative="less", method="normal", **options).summary()
     assert "for worse than random labelling (normal approximation, one-sided; 3 pos" in less
     both = metric_test(
-        ranking, alternative="two-sided", method="permutation", n_permutations=99, **options
+        ranking, alternative="two-sided", method="permutation", n_resamples=99, **options
     ).summary()
     assert "for different from random labelling (permutation test with 99 random lab" in both
     assert "labellings, two-sided; 3 positives among 8 samples)." in both
@@ -614,7 +614,7 @@ def test_summary_names_the_permuted_units(restrictions, words, options):
     y_true = np.arange(60) // 3 % 4 == 0
     y_score = np.random.default_rng(0).normal(size=60)
     result = average_precision_test(
-        y_true, y_score, n_permutations=9999, method="permutation", **restrictions, **options
+        y_true, y_score, n_resamples=9999, method="permutation", **restrictions, **options
     )
     assert words in result.summary()
 
@@ -663,7 +663,7 @@ def test_result_of_several_k(data):
 
 @pytest.mark.parametrize("average", ["macro", "weighted", "micro"])
 def test_result_of_an_average(average, three_classes):
-    result = metric_test(*three_classes, metric="roc_auc", average=average, n_permutations=99)
+    result = metric_test(*three_classes, metric="roc_auc", average=average, n_resamples=99)
     assert len(result.to_frame()) == 1
     assert result.summary().startswith("ROC AUC averaged over 3 classes was ")
     assert result.summary().endswith("; 16, 16 and 16 positives among 48 samples).")
@@ -672,7 +672,7 @@ def test_result_of_an_average(average, three_classes):
 
 
 def test_sentences_state_the_labellings_of_each_test(three_classes):
-    options = {"method": "permutation", "n_exceedances": 3, "n_permutations": 500}
+    options = {"method": "permutation", "n_exceedances": 3, "n_resamples": 500}
     result = metric_test(*three_classes, metric="dcg", **options)
     assert len(set(result.n_resamples.tolist())) > 1
     for line, drawn in zip(result.summary().splitlines(), result.n_resamples, strict=True):
@@ -776,7 +776,7 @@ def test_averages_of_perfect_and_reversed_rankings(name, average):
     labels = table(30, seed=0)[0]
     for scores in (labels, -labels):
         result = metric_test(
-            labels, scores.astype(float), metric=metric, average=average, n_permutations=99
+            labels, scores.astype(float), metric=metric, average=average, n_resamples=99
         )
         expected = by_definition(labels, scores.astype(float), average)
         assert result.statistic == pytest.approx(expected, rel=1e-12, abs=1e-12)
@@ -807,7 +807,7 @@ def test_averages_in_scorers_and_searches(three_classes):
     estimator = LogisticRegression().fit(y_score, y_true)
     table = estimator.decision_function(y_score)
     for metric in ("roc_auc", Bedroc(5.0), RecallAtK(9)):
-        options = {"average": "macro", "n_permutations": 99}
+        options = {"average": "macro", "n_resamples": 99}
         scorer = make_significance_scorer(metric, output="statistic", **options)
         expected = metric_test(y_true, table, metric=metric, **options)
         assert scorer(estimator, y_score, y_true) == expected.statistic

@@ -116,7 +116,7 @@ def test_longer_distribution_agrees_with_its_permutations():
     y_true, y_score = tied_data(300, 20, 40, seed=1)
     exact = rank_statistic_test(y_true, y_score, statistic=TOY)
     drawn = rank_statistic_test(
-        y_true, y_score, statistic=TOY, method="permutation", n_permutations=19_999
+        y_true, y_score, statistic=TOY, method="permutation", n_resamples=19_999
     )
     assert (exact.method, drawn.method) == ("analytic", "permutation")
     error = math.sqrt(exact.pvalue * (1 - exact.pvalue) / 20_000)
@@ -136,10 +136,10 @@ def test_scorer_of_a_custom_metric():
     assert scores["pvalue"] == pytest.approx(expected.pvalue, rel=1e-10)
     assert scores["zscore"] == pytest.approx(expected.zscore, rel=1e-12)
     assert scores["adjusted"] == pytest.approx(expected.adjusted_statistic, rel=1e-12)
-    both = make_significance_scorer(metric, method="both", n_permutations=199)
+    both = make_significance_scorer(metric, method="both", n_resamples=199)
     pvalue = both["pvalue_permutation"](fitted, y_score[:, None], y_true)
     drawn = rank_statistic_test(
-        y_true, y_score, statistic=TOY, method="permutation", n_permutations=199
+        y_true, y_score, statistic=TOY, method="permutation", n_resamples=199
     )
     assert pvalue == drawn.pvalue
 
@@ -276,7 +276,7 @@ def test_metrics_of_statistics():
         ({"metric": TOY, "average": "samples"}, ValueError, "average='samples' ranks the classes"),
         ({"metric": "auc"}, ValueError, "'average_precision', .*an instance .*; got 'auc'"),
         ({"metric": TOY, "method": "zhang_su"}, ValueError, "zhang_su"),
-        ({"metric": TOY, "n_permutations": 0}, ValueError, "n_permutations must be at least 1"),
+        ({"metric": TOY, "n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
     ],
 )
 def test_arguments_of_scorers_are_checked_at_once(options, error, message):
@@ -406,9 +406,7 @@ def test_permutation_agrees_with_the_exact_null_distribution(metric):
     y_score = y_score - 1.3 * y_true
     options = options_of(metric)
     exact = NAMED[metric].test(y_true, y_score, **options)
-    drawn = NAMED[metric].test(
-        y_true, y_score, method="permutation", n_permutations=9999, **options
-    )
+    drawn = NAMED[metric].test(y_true, y_score, method="permutation", n_resamples=9999, **options)
     error = math.sqrt(exact.pvalue * (1 - exact.pvalue) / 10_000)
     assert 1e-3 < exact.pvalue < 1
     assert drawn.pvalue == pytest.approx(exact.pvalue, abs=4.5 * error + 1e-4)

@@ -37,7 +37,7 @@ from sklearn_rankinf._ranking import block_of_each
 
 CV = StratifiedKFold(4, shuffle=True, random_state=0)
 LOGISTIC, BAYES = LogisticRegression(), GaussianNB()
-FEW = {"n_permutations": 99}
+FEW = {"n_resamples": 99}
 
 
 @pytest.fixture(scope="module")
@@ -184,8 +184,8 @@ def test_pooled_ranks_by_hand(method, data):
     for test, *both in scores_by_hand(X, y):
         for row, scores in enumerate(both):
             ranks[row, test] = (stats.rankdata(scores) - 0.5) / test.size
-    expected = metric_comparison_test(y, *np.round(ranks, 12), method=method, n_permutations=999)
-    result = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=CV, method=method, n_permutations=999)
+    expected = metric_comparison_test(y, *np.round(ranks, 12), method=method, n_resamples=999)
+    result = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=CV, method=method, n_resamples=999)
     values = [average_precision_score(y, np.round(row, 12)) for row in ranks]
     assert [result.statistic_a, result.statistic_b] == pytest.approx(values)
     assert result.models.difference == result.difference == pytest.approx(expected.difference)
@@ -542,7 +542,7 @@ def test_result(aggregate, data):
         ({"cv": ShuffleSplit(5, random_state=0), "aggregate": "mean"}, "some are held out twice"),
         ({"cv": ShuffleSplit(1, random_state=0)}, "needs at least 2 folds; got 1"),
         ({"cv": KFold(203), "aggregate": None}, "Fold 0 holds out [01] positives among 1 samples"),
-        ({"n_permutations": 0}, "n_permutations must be at least 1"),
+        ({"n_resamples": 0}, "n_resamples must be at least 1"),
         ({"metric": "roc_auc", "k": 3}, "takes no k; got k=3"),
         ({"metric": "recall_at_k"}, "needs k"),
     ],
@@ -623,7 +623,7 @@ def test_interval_of_mean_with_copies_in_clusters():
     X = rng.normal(size=(90, 2)) + y[:, None]
     again = np.repeat(np.arange(90), 2)
     fold_of = np.arange(90) // 30
-    options = {"metric": "roc_auc", "response_method": "predict", "n_permutations": 99}
+    options = {"metric": "roc_auc", "response_method": "predict", "n_resamples": 99}
     once = cross_val_significance(FIRST, X, y, cv=splits_of(fold_of), **options)
     twice = cross_val_significance(
         FIRST, X[again], y[again], cv=splits_of(fold_of[again]), clusters=again, **options
@@ -654,7 +654,7 @@ def test_interval_of_mean_is_refused_where_there_is_none(data):
             cv=splits_of(np.arange(120) // 40),
             order=np.arange(120),
             response_method="predict",
-            n_permutations=99,
+            n_resamples=99,
         )
     with pytest.raises(ValueError, match="there is no interval with order"):
         series.confidence_interval()
@@ -672,7 +672,7 @@ def test_interval_of_mean_needs_whole_clusters():
         cv=splits_of(np.arange(60) // 30),
         clusters=np.arange(60) % 30,
         response_method="predict",
-        n_permutations=99,
+        n_resamples=99,
     )
     with pytest.raises(ValueError, match="different clusters, but some are held out twice"):
         result.confidence_interval()
@@ -730,7 +730,7 @@ def test_size_for_models_that_are_equal(long):
                 aggregate=aggregate,
                 method=method,
                 response_method="predict",
-                n_permutations=39,
+                n_resamples=39,
             )
             rejected[way] += result.models.pvalue <= 0.05
     allowed = stats.binom.ppf(0.9999, n_sets, 0.06)

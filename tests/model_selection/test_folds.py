@@ -88,7 +88,7 @@ def test_folds_with_clusters_are_tested_by_themselves(metric, test, named, patie
         clusters=names.tolist(),
         cv=cv,
         metric=metric,
-        n_permutations=499,
+        n_resamples=499,
         random_state=3,
     )
     for fold, (train, held_out) in zip(result.fold_tests, cv.split(X, y, patient), strict=True):
@@ -97,7 +97,7 @@ def test_folds_with_clusters_are_tested_by_themselves(metric, test, named, patie
             y[held_out],
             scores,
             clusters=patient[held_out],
-            n_permutations=499,
+            n_resamples=499,
             random_state=3,
         )
         assert fold.method == own.method == "permutation"
@@ -112,19 +112,19 @@ def test_folds_with_strata(patients):
     site = np.where(np.arange(240) % 4 == 0, "clinic", "rural")
     cv = KFold(3, shuffle=True, random_state=0)
     result = quietly(
-        cross_val_significance, NEIGHBOURS, X, y, strata=pd.Series(site), cv=cv, n_permutations=99
+        cross_val_significance, NEIGHBOURS, X, y, strata=pd.Series(site), cv=cv, n_resamples=99
     )
     for fold, (train, held_out) in zip(result.fold_tests, cv.split(X), strict=True):
         scores = clone(NEIGHBOURS).fit(X[train], y[train]).predict_proba(X[held_out])[:, 1]
         own = average_precision_test(
-            y[held_out], scores, strata=site[held_out], n_permutations=99, random_state=0
+            y[held_out], scores, strata=site[held_out], n_resamples=99, random_state=0
         )
         assert fold.pvalue == own.pvalue
 
 
 def test_string_labels_and_jobs_with_clusters(patients):
     X, y, patient = patients
-    options = {"clusters": patient, "n_permutations": 99, "refit_permutations": 2}
+    options = {"clusters": patient, "n_resamples": 99, "refit_permutations": 2}
     plain = cross_val_significance(LOGISTIC, X, y, **options)
     named = cross_val_significance(
         LOGISTIC, X, np.where(y == 1, "a", "b"), pos_label="a", n_jobs=2, **options
@@ -139,9 +139,9 @@ def test_clusters_with_results_of_cross_validate(patients):
     fitted = cross_validate(
         LOGISTIC, X, y, groups=patient, cv=cv, return_estimator=True, return_indices=True
     )
-    again = cross_val_significance(fitted, X, y, clusters=patient, n_permutations=99)
+    again = cross_val_significance(fitted, X, y, clusters=patient, n_resamples=99)
     direct = cross_val_significance(
-        LOGISTIC, X, y, groups=patient, clusters=patient, cv=cv, n_permutations=99
+        LOGISTIC, X, y, groups=patient, clusters=patient, cv=cv, n_resamples=99
     )
     assert again.fold_pvalues.tolist() == direct.fold_pvalues.tolist()
 
@@ -160,7 +160,7 @@ def test_clusters_that_a_fold_divides(patients):
     # Scores of an estimator that is not fitted here do not depend on the labels.
     frozen = FrozenEstimator(clone(LOGISTIC).fit(X, np.arange(240) % 2))
     options = {"clusters": patient, "cv": KFold(3, shuffle=True, random_state=0)}
-    result = cross_val_significance(frozen, X, y, n_permutations=49, **options)
+    result = cross_val_significance(frozen, X, y, n_resamples=49, **options)
     assert result.n_splits == 3
     with pytest.raises(ValueError, match=r"combine='fisher' needs independent folds, but cluster"):
         cross_val_significance(frozen, X, y, combine="fisher", **options)
@@ -170,7 +170,7 @@ def test_fisher_with_whole_clusters_of_a_frozen_scorer(patients):
     X, y, patient = patients
     frozen = FrozenEstimator(clone(LOGISTIC).fit(X, np.arange(240) % 2))
     result = cross_val_significance(
-        frozen, X, y, clusters=patient, cv=3, combine="fisher", n_permutations=199
+        frozen, X, y, clusters=patient, cv=3, combine="fisher", n_resamples=199
     )
     log = np.log(result.fold_pvalues).sum()
     # The tail of the chi-squared distribution with six degrees of freedom.
@@ -233,7 +233,7 @@ def test_few_labellings_of_folds_give_one_warning():
             clusters=cluster,
             cv=PredefinedSplit(np.repeat([0, 1], [8, 10])),
             response_method="predict",
-            n_permutations=199,
+            n_resamples=199,
         )
     texts = [str(w.message) for w in caught if "labellings" in str(w.message)]
     assert texts == [
@@ -300,9 +300,7 @@ def test_labels_of_whole_groups_are_refused_without_clusters(patients):
     answers = np.where(y == 1, "ill", "well")
     with pytest.raises(ValueError, match=message):
         search_permutation_test(search, X, answers, groups=patient.astype(str))
-    quietly(
-        search_permutation_test, search, X, y, groups=patient, clusters=patient, n_permutations=1
-    )
+    quietly(search_permutation_test, search, X, y, groups=patient, clusters=patient, n_resamples=1)
 
 
 def test_labels_that_are_alike_within_groups_are_warned_of(patients):
@@ -313,7 +311,7 @@ def test_labels_that_are_alike_within_groups_are_warned_of(patients):
         cross_val_significance(NEIGHBOURS, X, changed, **options)
     search = GridSearchCV(NEIGHBOURS, GRID, cv=GroupKFold(3))
     with pytest.warns(UserWarning, match=ALIKE):
-        search_permutation_test(search, X, changed, groups=patient, n_permutations=1)
+        search_permutation_test(search, X, changed, groups=patient, n_resamples=1)
     quietly(cross_val_significance, NEIGHBOURS, X, changed, strata=np.arange(240) % 2, **options)
 
 
@@ -370,7 +368,7 @@ def test_default_splitter_shuffles_with_a_fixed_seed(patients):
 def test_default_splitter_keeps_clusters_together(as_groups, patients):
     X, y, patient = patients
     cv = StratifiedGroupKFold(4, shuffle=True, random_state=0)
-    options = {"clusters": patient, "n_permutations": 49}
+    options = {"clusters": patient, "n_resamples": 49}
     expected = cross_val_significance(LOGISTIC, X, y, groups=patient, cv=cv, **options)
     groups = {"groups": patient} if as_groups else {}
     result = quietly(cross_val_significance, LOGISTIC, X, y, cv=4, **groups, **options)
@@ -396,7 +394,7 @@ SPLITTERS_BY_GROUPS = [
 def test_clusters_are_the_groups_of_a_splitter_by_groups(cv, routed, patients):
     X, y, patient = patients
     names = [f"patient {p:03d}" for p in patient]
-    options = {"clusters": names, "n_permutations": 49, "cv": cv}
+    options = {"clusters": names, "n_resamples": 49, "cv": cv}
     expected = cross_val_significance(LOGISTIC, X, y, groups=names, refit_permutations=2, **options)
     compared = cross_val_comparison(LOGISTIC, NEIGHBOURS, X, y, groups=names, **options)
     with sklearn.config_context(enable_metadata_routing=routed):
@@ -411,7 +409,7 @@ def test_clusters_are_the_groups_of_a_splitter_by_groups(cv, routed, patients):
 def test_clusters_of_any_hashable_value_are_groups(patients):
     X, y, patient = patients
     cv = StratifiedGroupKFold(3, shuffle=True, random_state=0)
-    options = {"n_permutations": 49, "cv": cv}
+    options = {"n_resamples": 49, "cv": cv}
     plain = cross_val_significance(LOGISTIC, X, y, clusters=patient, **options)
     pairs = [(p // 10, p % 10) for p in patient.tolist()]
     in_pairs = cross_val_significance(LOGISTIC, X, y, clusters=iter(pairs), **options)
@@ -428,7 +426,7 @@ def test_clusters_are_the_groups_of_a_search_by_groups(routed, patients):
     cv = StratifiedGroupKFold(3, shuffle=True, random_state=0)
     search = GridSearchCV(NEIGHBOURS, GRID, cv=cv, scoring="average_precision")
     expected = clone(search).fit(X, y, groups=patient).best_score_
-    options = {"clusters": patient, "n_permutations": 2}
+    options = {"clusters": patient, "n_resamples": 2}
     with sklearn.config_context(enable_metadata_routing=routed):
         assert search_permutation_test(search, X, y, **options).statistic == expected
     other = patient // 2
@@ -437,14 +435,14 @@ def test_clusters_are_the_groups_of_a_search_by_groups(routed, patients):
     assert search_permutation_test(search, X, y, **options).statistic == expected
     search.set_params(cv=3)
     expected = clone(search).fit(X, y).best_score_
-    assert search_permutation_test(search, X, y, clusters=patient, n_permutations=2).statistic == (
+    assert search_permutation_test(search, X, y, clusters=patient, n_resamples=2).statistic == (
         expected
     )
 
 
 def test_groups_in_routed_parameters_are_kept(routing, patients):
     X, y, patient = patients
-    households, options = patient // 2, {"clusters": patient, "n_permutations": 49}
+    households, options = patient // 2, {"clusters": patient, "n_resamples": 49}
     cv = GroupKFold(4)
     with sklearn.config_context(enable_metadata_routing=False):
         expected = cross_val_significance(LOGISTIC, X, y, groups=households, cv=cv, **options)
@@ -501,7 +499,7 @@ def lists(splits):
 
 
 def compared(cv, X, y, scorer=LOGISTIC, **options):
-    return cross_val_comparison(scorer, NEIGHBOURS, X, y, cv=cv, n_permutations=49, **options)
+    return cross_val_comparison(scorer, NEIGHBOURS, X, y, cv=cv, n_resamples=49, **options)
 
 
 @pytest.mark.parametrize("given", [list, Splits, iter])
@@ -683,7 +681,7 @@ def test_infinite_scores_of_a_search(value, permuted, patients):
     where = " under permuted labels" if permuted else ""
     message = f"The best score of the search{where} is {value}, and infinite scores have no order"
     with pytest.raises(ValueError, match=message):
-        search_permutation_test(search, X, y, n_permutations=3)
+        search_permutation_test(search, X, y, n_resamples=3)
 
 
 @pytest.mark.parametrize("kind", ["splitter", "list", "dict"])
@@ -761,14 +759,14 @@ def test_folds_of_a_series_are_tested_by_themselves(options, series):
         y,
         cv=cv,
         order=np.arange(600) / 7,
-        n_permutations=299,
+        n_resamples=299,
         combine="fisher",
         **options,
     )
     for fold, (train, held_out) in zip(result.fold_tests, cv.split(X), strict=True):
         scores = clone(LOGISTIC).fit(X[train], y[train]).decision_function(X[held_out])
         own = average_precision_test(
-            y[held_out], scores, order=held_out, n_permutations=299, random_state=0, **options
+            y[held_out], scores, order=held_out, n_resamples=299, random_state=0, **options
         )
         assert fold.pvalue == own.pvalue
         assert fold.pvalue != average_precision_test(y[held_out], scores).pvalue
@@ -791,7 +789,7 @@ def test_refits_shift_the_labels(series):
         X[:100],
         y[:100],
         order=np.arange(100),
-        n_permutations=19,
+        n_resamples=19,
     )
     assert result.pvalue >= 0.05
 
@@ -835,7 +833,7 @@ def test_folds_of_whole_series(series):
         strata=plant,
         order=np.arange(600),
         cv=GroupKFold(2),
-        n_permutations=99,
+        n_resamples=99,
     )
     for fold, (train, held_out) in zip(
         result.fold_tests, GroupKFold(2).split(X, y, plant), strict=True
@@ -846,7 +844,7 @@ def test_folds_of_whole_series(series):
             scores,
             order=held_out,
             strata=plant[held_out],
-            n_permutations=99,
+            n_resamples=99,
             random_state=0,
         )
         assert fold.pvalue == own.pvalue
@@ -912,7 +910,7 @@ def test_refits_with_clusters_against_a_plain_loop(patients):
         groups=patient,
         clusters=patient,
         cv=cv,
-        n_permutations=9,
+        n_resamples=9,
         refit_permutations=20,
         random_state=7,
     )
@@ -941,7 +939,7 @@ def test_searches_with_clusters_against_a_plain_loop(patients):
         scoring="average_precision",
     )
     result = search_permutation_test(
-        search, X, y, groups=patient, clusters=patient, n_permutations=5, random_state=7
+        search, X, y, groups=patient, clusters=patient, n_resamples=5, random_state=7
     )
     exchange = exchange_of(sample_of_labels(y, clusters=patient))
     expected = [
@@ -974,7 +972,7 @@ def test_refits_take_splits_that_are_declared_fixed(patients):
     result = cross_val_significance(NEIGHBOURS, X, y, cv=cv, refit_permutations=2)
     assert result.refit_statistic == pytest.approx(result.statistic)
     search = GridSearchCV(NEIGHBOURS, GRID, cv=cv)
-    assert search_permutation_test(search, X, y, n_permutations=2).n_permutations == 2
+    assert search_permutation_test(search, X, y, n_resamples=2).n_resamples == 2
 
 
 class Scripted:
@@ -1005,7 +1003,7 @@ def test_equality_of_searches_is_relative(observed, permuted, reached):
     cv = PredefinedSplit(np.repeat([0, -1], 60))
     scoring = Scripted(y, observed, permuted)
     search = GridSearchCV(NEIGHBOURS, {"n_neighbors": [3]}, cv=cv, scoring=scoring)
-    result = search_permutation_test(search, X, y, n_permutations=4)
+    result = search_permutation_test(search, X, y, n_resamples=4)
     assert result.statistic == observed
     assert result.permuted_statistics.tolist() == [permuted] * 4
     assert result.pvalue == (1.0 if reached else 0.2)
@@ -1024,10 +1022,10 @@ def test_groups_with_metadata_routing(routing, patients):
     X, y, patient = patients
     with sklearn.config_context(enable_metadata_routing=False):
         expected = cross_val_significance(
-            LOGISTIC, X, y, clusters=patient, n_permutations=9, refit_permutations=2
+            LOGISTIC, X, y, clusters=patient, n_resamples=9, refit_permutations=2
         )
     result = cross_val_significance(
-        LOGISTIC, X, y, clusters=patient, n_permutations=9, refit_permutations=2
+        LOGISTIC, X, y, clusters=patient, n_resamples=9, refit_permutations=2
     )
     assert result.fold_pvalues.tolist() == expected.fold_pvalues.tolist()
     assert result.refit_statistics.tolist() == expected.refit_statistics.tolist()
@@ -1035,7 +1033,7 @@ def test_groups_with_metadata_routing(routing, patients):
 
 def test_scorers_of_a_search_get_its_clusters(routing, patients):
     X, y, patient = patients
-    scorer = make_significance_scorer(n_permutations=49, output="zscore")
+    scorer = make_significance_scorer(n_resamples=49, output="zscore")
     scorer.set_score_request(clusters=True)
     cv = StratifiedGroupKFold(3, shuffle=True, random_state=0)
     search = GridSearchCV(NEIGHBOURS, GRID, cv=cv, scoring=scorer)
@@ -1046,7 +1044,7 @@ def test_scorers_of_a_search_get_its_clusters(routing, patients):
         groups=patient,
         clusters=patient,
         params={"clusters": patient},
-        n_permutations=2,
+        n_resamples=2,
     )
     expected = clone(search).fit(X, y, groups=patient, clusters=patient).best_score_
     assert result.statistic == expected
@@ -1056,8 +1054,6 @@ def test_parameters_of_a_search_reach_its_fits(patients):
     X, y, _ = patients
     weights = np.where(y == 1, 50.0, 1.0)
     search = GridSearchCV(LOGISTIC, {"C": [0.1, 1.0]}, cv=3, scoring="neg_log_loss")
-    result = search_permutation_test(
-        search, X, y, params={"sample_weight": weights}, n_permutations=1
-    )
+    result = search_permutation_test(search, X, y, params={"sample_weight": weights}, n_resamples=1)
     assert result.statistic == clone(search).fit(X, y, sample_weight=weights).best_score_
     assert result.statistic != clone(search).fit(X, y).best_score_

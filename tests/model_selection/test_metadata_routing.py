@@ -90,13 +90,13 @@ def by_hand(model, data, output="zscore", metric="average_precision", fit_weight
     values = []
     for held_out, labels, scores in folds(model, *data, fit_weight=fit_weight):
         own = {name: np.asarray(column)[held_out] for name, column in of_samples.items()}
-        options |= {"metric": metric, "n_permutations": N_PERMUTATIONS}
+        options |= {"metric": metric, "n_resamples": N_PERMUTATIONS}
         values.append(getattr(metric_test(labels, scores, **own, **options), output))
     return np.array(values)
 
 
 def scorer(output="zscore", **options):
-    return make_significance_scorer(output=output, n_permutations=N_PERMUTATIONS, **options)
+    return make_significance_scorer(output=output, n_resamples=N_PERMUTATIONS, **options)
 
 
 def requesting(*names, refused=(), **options):
@@ -214,7 +214,7 @@ def test_queries_of_mean_average_precision(data):
 
 def permutation_pvalue(y_true, y_score, *, clusters=None, strata=None):
     """Name the restrictions among the parameters, so that scikit-learn routes them."""
-    options = {"clusters": clusters, "strata": strata, "n_permutations": N_PERMUTATIONS}
+    options = {"clusters": clusters, "strata": strata, "n_resamples": N_PERMUTATIONS}
     return metric_test(y_true, y_score, random_state=0, **options).pvalue
 
 
@@ -303,7 +303,7 @@ def test_grid_search_of_a_pipeline_with_several_scorers(n_jobs, data):
             mean = search.cv_results_[f"mean_test_{name}"][candidate]
             assert mean == pytest.approx(np.mean(expected), rel=1e-9)
     scores = search.decision_function(X)
-    expected = metric_test(y, scores, clusters=PATIENT, n_permutations=N_PERMUTATIONS).zscore
+    expected = metric_test(y, scores, clusters=PATIENT, n_resamples=N_PERMUTATIONS).zscore
     assert search.score(X, y, clusters=PATIENT) == pytest.approx(expected, rel=1e-12)
 
 
@@ -330,7 +330,7 @@ def test_nested_cross_validation(data):
             y[held_out],
             fitted.decision_function(X[held_out]),
             clusters=PATIENT[held_out],
-            n_permutations=N_PERMUTATIONS,
+            n_resamples=N_PERMUTATIONS,
         )
         assert found["test_score"][i] == pytest.approx(result.zscore, rel=1e-12)
 
@@ -359,7 +359,7 @@ def test_estimator_with_a_built_in_search(data):
     model = LogisticRegressionCV(Cs=[1.0], cv=CV, scoring=scoring, tol=1e-10)
     model.fit(X, y, groups=PATIENT, clusters=PATIENT)
     expected = metric_test(
-        y, model.decision_function(X), clusters=PATIENT, n_permutations=N_PERMUTATIONS
+        y, model.decision_function(X), clusters=PATIENT, n_resamples=N_PERMUTATIONS
     )
     assert model.score(X, y, clusters=PATIENT) == pytest.approx(expected.zscore, rel=1e-12)
 
@@ -374,7 +374,7 @@ def test_params_of_cross_val_significance_reach_fit(data):
         cv=CV,
         clusters=PATIENT,
         params={"sample_weight": WEIGHT**4},
-        n_permutations=N_PERMUTATIONS,
+        n_resamples=N_PERMUTATIONS,
     )
     expected = by_hand(pipeline, data, "statistic", fit_weight=WEIGHT**4, clusters=PATIENT)
     assert result.fold_statistics == pytest.approx(expected, rel=1e-12)
@@ -464,7 +464,7 @@ def test_weights_reach_a_called_scorer_without_routing(data):
         data[1],
         fitted.decision_function(data[0]),
         sample_weight=WEIGHT,
-        n_permutations=N_PERMUTATIONS,
+        n_resamples=N_PERMUTATIONS,
     )
     assert found == pytest.approx(expected.zscore, rel=1e-12)
 

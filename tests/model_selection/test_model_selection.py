@@ -108,7 +108,7 @@ def test_folds_are_tested_by_themselves(estimator, response, data):
 
 def test_metric_at_k_and_its_options(data):
     X, y = data
-    options = {"k": 0.2, "method": "permutation", "n_permutations": 199, "random_state": 3}
+    options = {"k": 0.2, "method": "permutation", "n_resamples": 199, "random_state": 3}
     result = cross_val_significance(LOGISTIC, X, y, cv=CV, metric="recall_at_k", **options)
     expected = by_hand(LOGISTIC, X, y, recall_at_k_test, **options)
     assert result.fold_pvalues.tolist() == [test.pvalue for test in expected]
@@ -405,7 +405,7 @@ def test_convolution_of_metrics_against_enumeration(metric, by_hand, options):
     scores = rng.integers(4, size=13) if is_tied else rng.permutation(13)
     y = rng.permutation(np.repeat([1, 0], [5, 8]))
     folds = [np.arange(7), np.arange(7, 13)]
-    result = fold_by_fold(y, scores, metric, n_permutations=20_000, **options)
+    result = fold_by_fold(y, scores, metric, n_resamples=20_000, **options)
     observed = np.mean([by_hand(y[fold], scores[fold]) for fold in folds])
     assert result.statistic == pytest.approx(observed)
     expected = float(enumerated_share(y, scores, by_hand, observed, folds))
@@ -563,7 +563,7 @@ def test_any_number_of_jobs_and_source_of_randomness(seed, data):
             y,
             cv=CV,
             method="permutation",
-            n_permutations=99,
+            n_resamples=99,
             refit_permutations=5,
             random_state=sources[seed](7) if seed in sources else seed,
             n_jobs=n_jobs,
@@ -604,7 +604,7 @@ def test_result_as_table_and_in_short(data):
         ({"method": "exact"}, ValueError, "method must be one of"),
         ({"refit_permutations": 0}, ValueError, "refit_permutations must be at least 1; got 0"),
         ({"refit_permutations": 2.5}, TypeError, "refit_permutations must be an integer"),
-        ({"n_permutations": 0}, ValueError, "n_permutations must be at least 1; got 0"),
+        ({"n_resamples": 0}, ValueError, "n_resamples must be at least 1; got 0"),
         ({"random_state": -1}, ValueError, "random_state must be at least 0; got -1"),
         ({"response_method": "transform"}, ValueError, "response_method must be one of"),
         ({"pos_label": [1]}, TypeError, "pos_label must be"),
@@ -646,10 +646,10 @@ def test_fits_that_fail_give_the_reason(data):
 GRID = {"n_neighbors": [3, 9, 21]}
 
 
-def permuted_by_hand(search, X, y, n_permutations, seed=0, groups=None):
+def permuted_by_hand(search, X, y, n_resamples, seed=0, groups=None):
     """Best scores of searches fitted to permuted labels, one after the other."""
     best = []
-    for child in np.random.SeedSequence(seed).spawn(n_permutations):
+    for child in np.random.SeedSequence(seed).spawn(n_resamples):
         rng = np.random.default_rng(child)
         labels = y[rng.permutation(len(y))]
         fitted = clone(search).fit(X, labels, **({} if groups is None else {"groups": groups}))
@@ -668,7 +668,7 @@ def permuted_by_hand(search, X, y, n_permutations, seed=0, groups=None):
 )
 def test_search_against_a_plain_loop(search, data):
     X, y = data
-    result = search_permutation_test(search, X, y, n_permutations=6, random_state=4)
+    result = search_permutation_test(search, X, y, n_resamples=6, random_state=4)
     expected = permuted_by_hand(search, X, y, 6, 4)
     assert result.permuted_statistics.tolist() == expected
     assert result.statistic == max(clone(search).fit(X, y).cv_results_["mean_test_score"])
@@ -680,16 +680,16 @@ def test_groups_of_a_search_are_for_its_splitter(data):
     X, y = data
     groups = np.array(["a", "b", "c", "d", "e", "f"])[np.arange(180) % 6]
     search = GridSearchCV(NEIGHBOURS, GRID, cv=GroupKFold(3), scoring="average_precision")
-    result = search_permutation_test(search, X, y, groups=groups, n_permutations=4)
+    result = search_permutation_test(search, X, y, groups=groups, n_resamples=4)
     assert result.permuted_statistics.tolist() == permuted_by_hand(search, X, y, 4, 0, groups)
 
 
 def test_labels_in_a_series(data):
     X, y = data
     search = GridSearchCV(NEIGHBOURS, GRID, cv=3, scoring="average_precision")
-    plain = search_permutation_test(search, X, y, n_permutations=3)
+    plain = search_permutation_test(search, X, y, n_resamples=3)
     series = search_permutation_test(
-        search, pd.DataFrame(X), pd.Series(y, index=np.arange(180)[::-1]), n_permutations=3
+        search, pd.DataFrame(X), pd.Series(y, index=np.arange(180)[::-1]), n_resamples=3
     )
     assert series.permuted_statistics.tolist() == plain.permuted_statistics.tolist()
 
@@ -697,9 +697,7 @@ def test_labels_in_a_series(data):
 def test_any_number_of_jobs_in_a_search(data):
     X, y = data
     search = GridSearchCV(NEIGHBOURS, GRID, cv=3, scoring="average_precision", n_jobs=2)
-    one, two = (
-        search_permutation_test(search, X, y, n_permutations=4, n_jobs=n) for n in (None, 2)
-    )
+    one, two = (search_permutation_test(search, X, y, n_resamples=4, n_jobs=n) for n in (None, 2))
     assert one.permuted_statistics.tolist() == two.permuted_statistics.tolist()
     assert one.statistic == two.statistic
     assert search.n_jobs == 2
@@ -713,7 +711,7 @@ def test_no_refit_that_nobody_needs(data, monkeypatch):
         KNeighborsClassifier, "fit", lambda self, X, y: fits.append(len(y)) or fit(self, X, y)
     )
     search = GridSearchCV(NEIGHBOURS, GRID, cv=3, scoring="average_precision")
-    search_permutation_test(search, X, y, n_permutations=2)
+    search_permutation_test(search, X, y, n_resamples=2)
     assert fits == [120] * 3 * 3 * 3
 
 
@@ -722,7 +720,7 @@ def test_several_scores(data):
     scoring = {"ap": "average_precision", "auc": "roc_auc"}
     search = GridSearchCV(NEIGHBOURS, GRID, cv=3, scoring=scoring, refit="auc")
     plain = GridSearchCV(NEIGHBOURS, GRID, cv=3, scoring="roc_auc")
-    several, single = (search_permutation_test(s, X, y, n_permutations=3) for s in (search, plain))
+    several, single = (search_permutation_test(s, X, y, n_resamples=3) for s in (search, plain))
     assert several.permuted_statistics.tolist() == single.permuted_statistics.tolist()
     assert several.statistic == single.statistic
 
@@ -735,7 +733,7 @@ def test_winner_chosen_by_a_rule(data):
         return int(np.flatnonzero(means >= means.max() - stds[means.argmax()])[-1])
 
     search = GridSearchCV(NEIGHBOURS, GRID, cv=3, scoring="roc_auc", refit=rule)
-    result = search_permutation_test(search, X, y, n_permutations=2)
+    result = search_permutation_test(search, X, y, n_resamples=2)
     fitted = clone(search).fit(X, y)
     scores = fitted.cv_results_["mean_test_score"]
     assert result.statistic == scores[rule(fitted.cv_results_)]
@@ -746,7 +744,7 @@ def test_halving(data):
     search = HalvingGridSearchCV(
         NEIGHBOURS, GRID, cv=StratifiedKFold(3), scoring="roc_auc", random_state=0
     )
-    result = search_permutation_test(search, X, y, n_permutations=2)
+    result = search_permutation_test(search, X, y, n_resamples=2)
     assert result.statistic == clone(search).fit(X, y).best_score_
 
 
@@ -756,13 +754,13 @@ def test_searches_without_one_score(data):
     for refit in (False, lambda cv_results: 0):
         search = GridSearchCV(NEIGHBOURS, GRID, cv=3, scoring=several, refit=refit)
         with pytest.raises(ValueError, match=r"has several scores, and refit=.*does not select"):
-            search_permutation_test(search, X, y, n_permutations=2)
+            search_permutation_test(search, X, y, n_resamples=2)
     with pytest.raises(TypeError, match=r"must be an unfitted search .*got KNeighborsClassifier"):
         search_permutation_test(NEIGHBOURS, X, y)
     with pytest.raises(TypeError, match=r"must be an unfitted search .*got str"):
         search_permutation_test("grid", X, y)
-    with pytest.raises(ValueError, match="n_permutations must be at least 1; got 0"):
-        search_permutation_test(GridSearchCV(NEIGHBOURS, GRID), X, y, n_permutations=0)
+    with pytest.raises(ValueError, match="n_resamples must be at least 1; got 0"):
+        search_permutation_test(GridSearchCV(NEIGHBOURS, GRID), X, y, n_resamples=0)
 
 
 def only_observed(estimator, X, y):
@@ -775,9 +773,9 @@ def test_scores_that_are_no_numbers(data):
     X, y = data[0], np.sort(data[1])
     search = GridSearchCV(NEIGHBOURS, GRID, cv=KFold(2), scoring=only_observed)
     with pytest.raises(ValueError, match="The best score of the search under permuted labels is"):
-        search_permutation_test(search, X, y, n_permutations=2)
+        search_permutation_test(search, X, y, n_resamples=2)
     with pytest.raises(ValueError, match="The best score of the search is nan: pass error_score"):
-        search_permutation_test(search, X, y[::-1], n_permutations=2)
+        search_permutation_test(search, X, y[::-1], n_resamples=2)
 
 
 def test_monte_carlo_error_of_a_search():
@@ -788,7 +786,7 @@ def test_monte_carlo_error_of_a_search():
     assert stats.binom.cdf(3, 99, high) == pytest.approx(0.05)
     assert result.pvalue_standard_error == pytest.approx(math.sqrt(0.04 * 0.96 / 99))
     assert repr(result) == (
-        "SearchPermutationTestResult(statistic=0.5, pvalue=0.04, n_permutations=99)"
+        "SearchPermutationTestResult(statistic=0.5, pvalue=0.04, n_resamples=99)"
     )
     with pytest.raises(ValueError, match="confidence_level must lie between 0 and 1; got 95"):
         result.pvalue_interval(95)
@@ -836,7 +834,7 @@ def test_sentence_on_folds(data, combine, rule):
 
 def test_sentences_on_folds_by_permutation_and_by_the_mean(data):
     X, y = data
-    options = {"cv": CV, "method": "permutation", "n_permutations": 99, "random_state": 0}
+    options = {"cv": CV, "method": "permutation", "n_resamples": 99, "random_state": 0}
     text = cross_val_significance(LOGISTIC, X, y, **options).summary()
     assert ", p ≤ 0.0400 for better than random labelling (permutation test of each fold," in text
     frozen = FrozenEstimator(clone(LOGISTIC).fit(X, y))

@@ -131,11 +131,11 @@ def test_cross_validate(data):
 @MAY_SATURATE
 def test_cross_validate_with_both_methods(data):
     X, y = data
-    scorers = make_significance_scorer(method="both", n_permutations=199)
+    scorers = make_significance_scorer(method="both", n_resamples=199)
     scores = cross_validate(LogisticRegression(), X, y, cv=CV, scoring=scorers)
     for method in ("analytic", "permutation"):
         results = by_hand(
-            LogisticRegression(), X, y, average_precision_test, method=method, n_permutations=199
+            LogisticRegression(), X, y, average_precision_test, method=method, n_resamples=199
         )
         expected = [result.pvalue for result in results]
         assert scores[f"test_pvalue_{method}"] == pytest.approx(expected, rel=1e-12)
@@ -420,7 +420,7 @@ def test_multiclass(average, named):
         150, n_informative=3, n_classes=3, weights=[0.6, 0.3], random_state=0
     )
     names = np.array(["a", "b", "c"]) if named else np.arange(3)
-    scoring = make_significance_scorer(output="all", average=average, n_permutations=49)
+    scoring = make_significance_scorer(output="all", average=average, n_resamples=49)
     scores = cross_validate(LogisticRegression(), X, names[y], cv=CV, scoring=scoring)
     expected = []
     for train, held_out in CV.split(X, y):
@@ -450,7 +450,7 @@ def test_multiclass_without_average():
 @MAY_SATURATE
 def test_multilabel(estimator):
     X, Y = make_multilabel_classification(120, n_classes=3, random_state=0)
-    scoring = make_significance_scorer(output="all", average="macro", n_permutations=49)
+    scoring = make_significance_scorer(output="all", average="macro", n_resamples=49)
     cv = KFold(3)
     scores = cross_validate(estimator, X, Y, cv=cv, scoring=scoring)
     reference = cross_val_score(estimator, X, Y, cv=cv, scoring="average_precision")
@@ -478,7 +478,7 @@ def weighted_by_hand(estimator, X, y, weights, **options):
         scores = clone(estimator).fit(X[train], y[train]).decision_function(X[held_out])
         results.append(
             average_precision_test(
-                y[held_out], scores, sample_weight=weights[held_out], n_permutations=199, **options
+                y[held_out], scores, sample_weight=weights[held_out], n_resamples=199, **options
             )
         )
     return results
@@ -488,7 +488,7 @@ def weighted_by_hand(estimator, X, y, weights, **options):
 @MAY_SATURATE
 def test_weights_are_routed_in_cross_validate(data, weights):
     X, y = data
-    scoring = make_significance_scorer(output="all", n_permutations=199)
+    scoring = make_significance_scorer(output="all", n_resamples=199)
     scoring = {name: s.set_score_request(sample_weight=True) for name, s in scoring.items()}
     model = LogisticRegression().set_fit_request(sample_weight=False)
     scores = cross_validate(model, X, y, cv=CV, scoring=scoring, params={"sample_weight": weights})
@@ -502,7 +502,7 @@ def test_weights_are_routed_in_cross_validate(data, weights):
 @pytest.mark.usefixtures("routing")
 def test_weights_are_routed_in_a_search(data, weights):
     X, y = data
-    scoring = make_significance_scorer(output="zscore", n_permutations=199)
+    scoring = make_significance_scorer(output="zscore", n_resamples=199)
     scoring.set_score_request(sample_weight=True)
     model = LogisticRegression().set_fit_request(sample_weight=False)
     search = GridSearchCV(model, {"C": [1.0]}, scoring=scoring, cv=CV)
@@ -578,7 +578,7 @@ def restricted_by_hand(X, y, patient, cv, restriction, **options):
         scores = LogisticRegression().fit(X[train], y[train]).decision_function(X[held_out])
         own = {name: np.asarray(values)[held_out] for name, values in restriction.items()}
         results.append(
-            average_precision_test(y[held_out], scores, n_permutations=199, **own, **options)
+            average_precision_test(y[held_out], scores, n_resamples=199, **own, **options)
         )
     return results
 
@@ -595,7 +595,7 @@ def test_restrictions_are_routed_in_cross_validate(restriction, n_jobs, patients
     X, y, patient = patients
     given = restrictions_of(patient)[restriction]
     cv = StratifiedGroupKFold(3, shuffle=True, random_state=0)
-    scoring = make_significance_scorer(output="all", n_permutations=199)
+    scoring = make_significance_scorer(output="all", n_resamples=199)
     requests = dict.fromkeys(given, True)
     scoring = {name: s.set_score_request(**requests) for name, s in scoring.items()}
     scores = cross_validate(
@@ -620,7 +620,7 @@ def test_restrictions_are_routed_in_cross_validate(restriction, n_jobs, patients
 def test_clusters_are_routed_in_searches(patients):
     X, y, patient = patients
     cv = StratifiedGroupKFold(3, shuffle=True, random_state=0)
-    scoring = make_significance_scorer(output="zscore", n_permutations=199)
+    scoring = make_significance_scorer(output="zscore", n_resamples=199)
     scoring.set_score_request(clusters=True)
     results = restricted_by_hand(X, y, patient, cv, {"clusters": patient})
     expected = np.mean([result.zscore for result in results])
@@ -642,7 +642,7 @@ def test_clusters_are_routed_in_searches(patients):
 def test_clusters_under_another_name(patients):
     X, y, patient = patients
     cv = StratifiedGroupKFold(3, shuffle=True, random_state=0)
-    scoring = make_significance_scorer(output="pvalue", n_permutations=199)
+    scoring = make_significance_scorer(output="pvalue", n_resamples=199)
     scoring.set_score_request(clusters="groups")  # the groups of the splitter
     scores = cross_val_score(
         LogisticRegression(), X, y, cv=cv, scoring=scoring, params={"groups": patient}
@@ -703,7 +703,7 @@ def test_clusters_whose_labels_differ_fail_the_scorer_alone(patients):
 def test_weights_follow_of_routed_weights(data, weights):
     X, y = data
     scoring = make_significance_scorer(
-        output="pvalue", n_permutations=199, weights_follow="score"
+        output="pvalue", n_resamples=199, weights_follow="score"
     ).set_score_request(sample_weight=True)
     model = LogisticRegression().set_fit_request(sample_weight=False)
     scores = cross_val_score(model, X, y, cv=CV, scoring=scoring, params={"sample_weight": weights})

@@ -159,7 +159,7 @@ def test_pvalues_at_k_are_hypergeometric(k):
 )
 @MAY_SATURATE
 def test_outputs_are_the_fields_of_the_test(metric, method, rankings):
-    options = {"method": method, "n_permutations": 99, **k_of(metric, 0.2)}
+    options = {"method": method, "n_resamples": 99, **k_of(metric, 0.2)}
     scorers = all_outputs(metric=metric, **options)
     assert tuple(scorers) == OUTPUTS
     for index, (y_true, y_score) in enumerate(rankings):
@@ -225,12 +225,12 @@ def test_longer_lists_are_scored_to_one_percent(n_levels, separation):
 def test_both_methods_side_by_side(metric, rankings):
     y_true, y_score = rankings[2]
     options = k_of(metric, 0.2)
-    scorers = make_significance_scorer(metric, method="both", n_permutations=199, **options)
+    scorers = make_significance_scorer(metric, method="both", n_resamples=199, **options)
     assert list(scorers) == BOTH
     scores = {name: score(scorer, y_true, y_score) for name, scorer in scorers.items()}
     for method in ("analytic", "permutation"):
         result = NAMED[metric].test(
-            y_true, y_score, method=method, n_permutations=199, random_state=0, **options
+            y_true, y_score, method=method, n_resamples=199, random_state=0, **options
         )
         error = tolerance(metric, f"pvalue_{method}")
         assert scores[f"pvalue_{method}"] == pytest.approx(result.pvalue, rel=error)
@@ -272,11 +272,11 @@ def test_ready_made_scorer(rankings):
 
 
 def test_scorers_read_well_and_are_of_scikit_learn():
-    scorer = make_significance_scorer("average_precision", k=50, n_permutations=99)
+    scorer = make_significance_scorer("average_precision", k=50, n_resamples=99)
     assert type(scorer) is type(make_scorer(average_precision_score))
     assert repr(scorer) == (
         "make_scorer(significance_score, response_method=('decision_function', 'predict_proba'), "
-        "metric=average_precision, output=neg_log10_pvalue, k=50, n_permutations=99, pos_label=1)"
+        "metric=average_precision, output=neg_log10_pvalue, k=50, n_resamples=99, pos_label=1)"
     )
 
 
@@ -348,7 +348,7 @@ def test_multiclass(average, names, multiclass):
     y_true = np.asarray(names)[y_true]
     fitted = GivenProbabilities(classes=names).fit(None, None)
     one_hot = (y_true[:, None] == np.asarray(names)).astype(int)
-    options = {"average": average, "n_permutations": 99}
+    options = {"average": average, "n_resamples": 99}
     scores = {n: s(fitted, y_score, y_true) for n, s in all_outputs(**options).items()}
     expected = average_precision_score(one_hot, y_score, average=average)
     assert scores["statistic"] == pytest.approx(expected, rel=1e-12)
@@ -375,7 +375,7 @@ def test_multilabel(average):
     scores = {n: s(fitted, y_score, y_true) for n, s in all_outputs(average=average).items()}
     expected = average_precision_score(y_true, y_score, average=average)
     assert scores["statistic"] == pytest.approx(expected, rel=1e-12)
-    result = average_precision_test(y_true, y_score, average=average, n_permutations=999)
+    result = average_precision_test(y_true, y_score, average=average, n_resamples=999)
     assert scores["pvalue"] == result.pvalue
 
 
@@ -423,8 +423,8 @@ def test_several_classes_need_an_average(metric, multiclass):
 def test_weights_reach_average_precision(output, rankings):
     y_true, y_score = rankings[2]
     weights = np.random.default_rng(2).random(len(y_true)) + 0.1
-    scorer = make_significance_scorer(output=output, n_permutations=99)
-    result = average_precision_test(y_true, y_score, sample_weight=weights, n_permutations=99)
+    scorer = make_significance_scorer(output=output, n_resamples=99)
+    result = average_precision_test(y_true, y_score, sample_weight=weights, n_resamples=99)
     assert result.method == "permutation"
     fields = {"neg_log10_pvalue": "log10_pvalue", "adjusted": "adjusted_statistic"}
     expected = getattr(result, fields.get(output, output))
@@ -467,13 +467,13 @@ def test_weights_follow(weights_follow, rankings):
     y_true, y_score = rankings[2]
     weights = np.random.default_rng(2).random(len(y_true)) ** 4 + 0.1
     scorer = make_significance_scorer(
-        weights_follow=weights_follow, output="pvalue", n_permutations=99
+        weights_follow=weights_follow, output="pvalue", n_resamples=99
     )
     expected = average_precision_test(
-        y_true, y_score, sample_weight=weights, weights_follow=weights_follow, n_permutations=99
+        y_true, y_score, sample_weight=weights, weights_follow=weights_follow, n_resamples=99
     )
     assert score(scorer, y_true, y_score, sample_weight=weights) == expected.pvalue
-    both = make_significance_scorer(weights_follow=weights_follow, output="all", n_permutations=99)
+    both = make_significance_scorer(weights_follow=weights_follow, output="all", n_resamples=99)
     assert score(both["pvalue"], y_true, y_score, sample_weight=weights) == expected.pvalue
     # Without weights there is nothing that follows.
     exact = average_precision_test(y_true, y_score).pvalue
@@ -483,7 +483,7 @@ def test_weights_follow(weights_follow, rankings):
 @MAY_SATURATE
 def test_weights_that_depend_on_labels_give_one_warning_in_a_dict(rankings):
     y_true, y_score = rankings[2]
-    scorers = all_outputs(weights_follow="score", n_permutations=9)
+    scorers = all_outputs(weights_follow="score", n_resamples=9)
     with pytest.warns(UserWarning, match="sample_weight depends on the labels") as record:
         _ = [score(s, y_true, y_score, sample_weight=1.0 + y_true) for s in scorers.values()]
     texts = [str(w.message) for w in record if "sample_weight" in str(w.message)]
@@ -512,7 +512,7 @@ def rows_of(restriction):
 @MAY_SATURATE
 def test_outputs_with_restricted_labels_are_the_fields_of_the_test(restriction, metric):
     y_true, y_score, restricted = rows_of(restriction)
-    options = {"n_permutations": 199, **k_of(metric, 0.2)}
+    options = {"n_resamples": 199, **k_of(metric, 0.2)}
     scorers = all_outputs(metric=metric, **options)
     result = NAMED[metric].test(y_true, y_score, **restricted, **options)
     assert result.method == "permutation"
@@ -533,7 +533,7 @@ def test_blocks_of_a_series():
     y_true, y_score, restricted = rows_of("order")
     scorer = make_significance_scorer("roc_auc", block_length=5, output="pvalue")
     test = NAMED["roc_auc"].test
-    expected = test(y_true, y_score, block_length=5, n_permutations=999, **restricted)
+    expected = test(y_true, y_score, block_length=5, n_resamples=999, **restricted)
     assert score(scorer, y_true, y_score, **restricted) == expected.pvalue
     with pytest.raises(ValueError, match="block_length=5 needs order"):
         score(scorer, y_true, y_score)
@@ -543,7 +543,7 @@ def test_blocks_of_a_series():
 def test_weights_and_clusters_together():
     y_true, y_score, restricted = rows_of("clusters")
     weights = np.repeat(np.random.default_rng(0).random(30) + 0.1, 3)
-    options = {"n_permutations": 99}
+    options = {"n_resamples": 99}
     scorer = make_significance_scorer(output="pvalue", **options)
     expected = average_precision_test(
         y_true, y_score, sample_weight=weights, **restricted, **options
@@ -558,7 +558,7 @@ def test_averages_over_classes_with_clusters():
     y_true = np.random.default_rng(0).integers(3, size=30)[cluster]
     y_score = np.random.default_rng(1).dirichlet(np.ones(3), size=90)
     fitted = GivenProbabilities(classes=(0, 1, 2)).fit(None, None)
-    options = {"average": "macro", "n_permutations": 99}
+    options = {"average": "macro", "n_resamples": 99}
     expected = average_precision_test(y_true, y_score, clusters=cluster, **options)
     for name, scorer in all_outputs(**options).items():
         with sklearn.config_context(enable_metadata_routing=True):
@@ -569,7 +569,7 @@ def test_averages_over_classes_with_clusters():
 
 @pytest.mark.parametrize("options", [{}, {"output": "pvalue"}, {"output": "all"}])
 def test_few_labellings_give_one_warning(options):
-    scorers = make_significance_scorer(n_permutations=99, **options)
+    scorers = make_significance_scorer(n_resamples=99, **options)
     scorers = scorers if isinstance(scorers, dict) else {"score": scorers}
     y_true, clusters = [1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 2, 2]
     with pytest.warns(UserWarning, match="clusters leave 3 different labellings") as record:
@@ -688,7 +688,7 @@ PERFECT = np.r_[np.ones(5, int), np.zeros(45, int)], np.arange(50.0, 0.0, -1.0)
 
 @pytest.mark.parametrize("output", ["pvalue", "neg_log10_pvalue"])
 def test_saturation_gives_a_warning(output):
-    scorer = make_significance_scorer(method="permutation", output=output, n_permutations=199)
+    scorer = make_significance_scorer(method="permutation", output=output, n_resamples=199)
     with pytest.warns(
         UserWarning, match="has its smallest possible value, 1/200 with 199"
     ) as record:
@@ -713,19 +713,19 @@ def test_no_saturation_without_a_permutation_pvalue(output):
         score(make_significance_scorer(method="permutation", output=output), *PERFECT)
         score(make_significance_scorer(output="neg_log10_pvalue"), *PERFECT)
         # One labeling in ten is as good: far from the floor.
-        scorer = make_significance_scorer(method="permutation", n_permutations=199)
+        scorer = make_significance_scorer(method="permutation", n_resamples=199)
         score(scorer, [1, 0, 0, 0, 0, 0, 0, 0, 0, 0], np.arange(10.0, 0.0, -1.0))
 
 
 def test_saturation_of_weighted_and_averaged_statistics():
     y_true, y_score = PERFECT
-    scorer = make_significance_scorer(n_permutations=99)
+    scorer = make_significance_scorer(n_resamples=99)
     weights = 1.0 + np.arange(50) % 2
-    with pytest.warns(UserWarning, match="a larger n_permutations"):
+    with pytest.warns(UserWarning, match="a larger n_resamples"):
         score(scorer, y_true, y_score, sample_weight=weights)
     classes = np.arange(30) % 3
     fitted = GivenProbabilities(classes=(0, 1, 2)).fit(None, None)
-    scorer = make_significance_scorer(average="macro", n_permutations=99)
+    scorer = make_significance_scorer(average="macro", n_resamples=99)
     with pytest.warns(UserWarning, match="1/100 with 99 permutations"):
         scorer(fitted, np.eye(3)[classes] * 0.9 + 0.1 / 3, classes)
 
@@ -750,8 +750,8 @@ def test_saturation_of_weighted_and_averaged_statistics():
         ({"k": "10"}, TypeError, "k must be an int or a float; got '10'"),
         ({"k": True}, TypeError, "k must be an int or a float; got True"),
         ({"k": [5, 10]}, TypeError, r"k must be an int or a float; got \[5, 10\]"),
-        ({"n_permutations": 0}, ValueError, "n_permutations must be at least 1; got 0"),
-        ({"n_permutations": 9.5}, TypeError, "n_permutations must be an integer; got 9.5"),
+        ({"n_resamples": 0}, ValueError, "n_resamples must be at least 1; got 0"),
+        ({"n_resamples": 9.5}, TypeError, "n_resamples must be an integer; got 9.5"),
         ({"random_state": -1}, ValueError, "random_state must be at least 0; got -1"),
         ({"weights_follow": "rank"}, ValueError, "weights_follow must be 'label' or 'score'"),
         (
@@ -802,7 +802,7 @@ def test_k_larger_than_a_fold(metric):
 def test_sources_of_randomness():
     rng = np.random.default_rng(4)
     y_true, y_score = rng.integers(2, size=40), rng.random(40)
-    options = {"method": "permutation", "output": "pvalue", "n_permutations": 99}
+    options = {"method": "permutation", "output": "pvalue", "n_resamples": 99}
     generator = np.random.default_rng(0)
     before = copy.deepcopy(generator.bit_generator.state)
     scorer = make_significance_scorer(random_state=generator, **options)

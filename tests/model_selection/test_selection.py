@@ -186,10 +186,10 @@ def options_of(name):
     return {"metric": name, "k": 3} if NAMED[name].needs_k else {"metric": name}
 
 
-def assert_close_to(found, expected, n_permutations):
+def assert_close_to(found, expected, n_resamples):
     """(b + 1) / (B + 1) agrees with the exact probability within Monte Carlo error."""
-    error = np.sqrt(expected * (1 - expected) / n_permutations)
-    assert np.all(np.abs(found - expected) <= 4.5 * error + 1.0 / n_permutations)
+    error = np.sqrt(expected * (1 - expected) / n_resamples)
+    assert np.all(np.abs(found - expected) <= 4.5 * error + 1.0 / n_resamples)
 
 
 def family_by_family(name):
@@ -216,7 +216,7 @@ def test_pvalues_are_the_enumerated_ones(name, family, standardize):
         y_true = LABELS[n_positives]
         expected = enumerated(name, y_true, family, standardize)
         result = best_candidate_test(
-            y_true, scores, standardize=standardize, n_permutations=9_999, **options_of(name)
+            y_true, scores, standardize=standardize, n_resamples=9_999, **options_of(name)
         )
         assert_allclose(result.statistic, expected[0], rtol=1e-12, atol=1e-14)
         assert_allclose(result.zscore, expected[1], rtol=1e-9, atol=1e-9)
@@ -230,7 +230,7 @@ def test_pvalues_are_the_enumerated_ones(name, family, standardize):
 def test_metrics_at_k_are_enumerated_too(name):
     family, y_true = ("pairs", "untied", "top"), LABELS[4]
     scores, expected = table_of(family), enumerated(name, y_true, family, True)
-    result = best_candidate_test(y_true, scores, n_permutations=9_999, **options_of(name))
+    result = best_candidate_test(y_true, scores, n_resamples=9_999, **options_of(name))
     assert_allclose(result.statistic, expected[0], rtol=1e-12)
     assert_close_to(result.pvalue, expected[2], 9_999)
 
@@ -240,9 +240,7 @@ def test_the_two_kinds_of_maxima_differ_where_ties_do():
     exact = [enumerated("average_precision", y_true, family, kind)[2] for kind in (True, False)]
     assert np.any(np.abs(exact[0] - exact[1]) > 0.02)
     for kind, expected in zip((True, False), exact, strict=True):
-        result = best_candidate_test(
-            y_true, table_of(family), standardize=kind, n_permutations=9_999
-        )
+        result = best_candidate_test(y_true, table_of(family), standardize=kind, n_resamples=9_999)
         assert_close_to(result.pvalue, expected, 9_999)
 
 
@@ -294,7 +292,7 @@ def test_values_that_differ_by_rounding_of_their_offset_are_equal(metric, n_samp
             metric=metric,
             strata=strata,
             standardize=False,
-            n_permutations=199,
+            n_resamples=199,
         )
         assert result.pvalue[0] == pytest.approx(0.5, abs=4.5 * 0.5 / math.sqrt(199))
 
@@ -383,7 +381,7 @@ def test_restricted_pvalues_are_the_enumerated_ones(design, name, standardize):
         y_true,
         table_of(family),
         standardize=standardize,
-        n_permutations=9_999,
+        n_resamples=9_999,
         **restriction,
         **options_of(name),
     )
@@ -423,9 +421,9 @@ def test_order_copies_and_jobs_with_clusters():
     rng = np.random.default_rng(2)
     cluster = np.repeat(np.arange(40), 3)
     y_true, scores = (np.arange(40) < 8)[cluster], rng.normal(size=(120, 3))
-    result = best_candidate_test(y_true, scores, clusters=cluster, n_permutations=999)
+    result = best_candidate_test(y_true, scores, clusters=cluster, n_resamples=999)
     moved = best_candidate_test(
-        y_true, scores[:, [2, 0, 0, 1]], clusters=iter(cluster), n_permutations=999, n_jobs=2
+        y_true, scores[:, [2, 0, 0, 1]], clusters=iter(cluster), n_resamples=999, n_jobs=2
     )
     for field in ("statistic", "zscore", "pvalue", "pvalue_unadjusted"):
         assert_array_equal(getattr(moved, field), getattr(result, field)[[2, 0, 0, 1]])
@@ -434,9 +432,7 @@ def test_order_copies_and_jobs_with_clusters():
 def test_few_labellings_give_one_warning():
     scores = np.random.default_rng(0).normal(size=(6, 5))
     with pytest.warns(UserWarning, match="leave") as caught:
-        best_candidate_test(
-            [1, 1, 0, 0, 0, 0], scores, clusters=[0, 0, 1, 1, 2, 2], n_permutations=99
-        )
+        best_candidate_test([1, 1, 0, 0, 0, 0], scores, clusters=[0, 0, 1, 1, 2, 2], n_resamples=99)
     assert [str(w.message) for w in caught] == [
         "clusters leave 3 different labellings, so that no p-value can be below 0.33."
     ]
@@ -500,7 +496,7 @@ def test_adjusted_pvalues_are_larger_and_in_the_order_of_the_statistics(standard
 @pytest.mark.parametrize("metric", ["average_precision", "roc_auc", "reciprocal_rank"])
 def test_order_and_copies_of_candidates_change_nothing(metric, standardize):
     y_true, scores = noisy()
-    options = {"metric": metric, "standardize": standardize, "n_permutations": 1999}
+    options = {"metric": metric, "standardize": standardize, "n_resamples": 1999}
     result = best_candidate_test(y_true, scores, **options)
     order = np.array([3, 0, 4, 2, 1])
     moved = best_candidate_test(y_true, scores[:, order], **options)
@@ -544,13 +540,13 @@ def test_candidates_that_cannot_vary():
 @pytest.mark.parametrize("n_positives", [30, pytest.param(70, marks=pytest.mark.long)])
 def test_numbers_of_jobs_and_backends_change_nothing(n_positives):
     y_true, scores = noisy(n_samples=200, n_positives=n_positives)
-    expected = best_candidate_test(y_true, scores, n_permutations=20_000)
+    expected = best_candidate_test(y_true, scores, n_resamples=20_000)
     for backend, n_jobs in (("loky", 2), ("threading", 3)):
         with joblib.parallel_config(backend=backend, n_jobs=n_jobs):
-            found = best_candidate_test(y_true, scores, n_permutations=20_000)
+            found = best_candidate_test(y_true, scores, n_resamples=20_000)
         assert_array_equal(found.pvalue, expected.pvalue)
         assert_array_equal(found.pvalue_unadjusted, expected.pvalue_unadjusted)
-    found = best_candidate_test(y_true, scores, n_permutations=20_000, n_jobs=2)
+    found = best_candidate_test(y_true, scores, n_resamples=20_000, n_jobs=2)
     assert_array_equal(found.pvalue, expected.pvalue)
 
 
@@ -568,7 +564,7 @@ def test_seeds():
 
 def test_progress_is_shown(capfd):
     y_true, scores = noisy()
-    best_candidate_test(y_true, scores, n_permutations=9, verbose=10)
+    best_candidate_test(y_true, scores, n_resamples=9, verbose=10)
     out, err = capfd.readouterr()
     assert "Done" in out + err
 
@@ -576,9 +572,9 @@ def test_progress_is_shown(capfd):
 def test_memory_does_not_grow_with_permutations_times_samples():
     y_true = np.arange(100_000) < 50
     scores = np.random.default_rng(0).normal(size=(100_000, 2))
-    best_candidate_test(y_true, scores, n_permutations=9)
+    best_candidate_test(y_true, scores, n_resamples=9)
     tracemalloc.start()
-    best_candidate_test(y_true, scores, n_permutations=10_000)
+    best_candidate_test(y_true, scores, n_resamples=10_000)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     # A byte for each sample of each labelling would be 1,000 MB.
@@ -589,7 +585,7 @@ def test_many_candidates():
     rng = np.random.default_rng(2)
     y_true = np.arange(60) < 3
     scores = rng.normal(size=(60, 2000))
-    result = best_candidate_test(y_true, scores, n_permutations=199)
+    result = best_candidate_test(y_true, scores, n_resamples=199)
     assert result.pvalue_unadjusted.min() < 0.005
     assert result.pvalue.min() > 0.05
 
@@ -600,7 +596,7 @@ def test_many_candidates():
 def test_result():
     y_true, scores = noisy()
     named = {f"model {index}": column for index, column in enumerate(scores.T)}
-    result = best_candidate_test(y_true, named, n_permutations=499)
+    result = best_candidate_test(y_true, named, n_resamples=499)
     assert isinstance(result, BestCandidateTestResult)
     best = result.best_index
     assert_allclose(
@@ -633,7 +629,7 @@ def test_result():
 def test_interval_is_that_of_clopper_and_pearson(level):
     y_true, scores = noisy(n_positives=30)
     scores = np.c_[scores, np.zeros(120), 10.0 * y_true]
-    result = best_candidate_test(y_true, scores, n_permutations=299)
+    result = best_candidate_test(y_true, scores, n_resamples=299)
     low, high = result.pvalue_interval(level)
     counts = np.rint(300 * result.pvalue).astype(int) - 1
     assert {0, 299} <= set(counts)
@@ -644,7 +640,7 @@ def test_interval_is_that_of_clopper_and_pearson(level):
 
 @pytest.mark.parametrize("level", [0.0, 1.0, 95, math.nan])
 def test_interval_refuses_levels(level):
-    result = best_candidate_test(*noisy(), n_permutations=9)
+    result = best_candidate_test(*noisy(), n_resamples=9)
     with pytest.raises(ValueError, match=f"confidence_level must lie between 0 and 1; got {level}"):
         result.pvalue_interval(level)
 
@@ -654,7 +650,7 @@ def test_interval_refuses_levels(level):
 
 def test_containers():
     y_true, scores = noisy()
-    expected = best_candidate_test(y_true, scores, n_permutations=199)
+    expected = best_candidate_test(y_true, scores, n_resamples=199)
     assert expected.names == [0, 1, 2, 3, 4]
     columns = {name: scores[:, index] for index, name in enumerate("abcde")}
     for named in (
@@ -665,22 +661,22 @@ def test_containers():
         pd.DataFrame(columns).convert_dtypes(),
         pl.DataFrame(columns),
     ):
-        result = best_candidate_test(y_true, named, n_permutations=199)
+        result = best_candidate_test(y_true, named, n_resamples=199)
         assert result.names == list("abcde")
         assert_array_equal(result.pvalue, expected.pvalue)
     for unnamed in (scores.tolist(), np.asfortranarray(scores)):
-        result = best_candidate_test(y_true, unnamed, n_permutations=199)
+        result = best_candidate_test(y_true, unnamed, n_resamples=199)
         assert_array_equal(result.pvalue, expected.pvalue)
     for labels in (y_true.astype(bool), y_true.tolist(), pd.Series(y_true), pl.Series(y_true)):
-        result = best_candidate_test(labels, scores, n_permutations=199)
+        result = best_candidate_test(labels, scores, n_resamples=199)
         assert_array_equal(result.pvalue, expected.pvalue)
 
 
 def test_labels_that_are_strings():
     y_true, scores = noisy()
     answers = np.where(y_true == 1, "yes", "no")
-    expected = best_candidate_test(y_true, scores, n_permutations=199)
-    result = best_candidate_test(answers, scores, pos_label="yes", n_permutations=199)
+    expected = best_candidate_test(y_true, scores, n_resamples=199)
+    result = best_candidate_test(answers, scores, pos_label="yes", n_resamples=199)
     assert_array_equal(result.pvalue, expected.pvalue)
     assert (result.n_samples, result.n_positives) == (120, 12)
     other = best_candidate_test(answers, -scores, pos_label="no", metric="roc_auc")
@@ -691,12 +687,12 @@ def test_labels_that_are_strings():
 
 def test_cut_off():
     y_true, scores = noisy()
-    result = best_candidate_test(y_true, scores, k=0.1, n_permutations=199)
+    result = best_candidate_test(y_true, scores, k=0.1, n_resamples=199)
     for value, column in zip(result.statistic, scores.T, strict=True):
         expected = average_precision_test(y_true, column, k=12).statistic
         assert value == pytest.approx(expected, rel=1e-12)
     assert_array_equal(
-        result.pvalue, best_candidate_test(y_true, scores, k=12, n_permutations=199).pvalue
+        result.pvalue, best_candidate_test(y_true, scores, k=12, n_resamples=199).pvalue
     )
 
 
@@ -771,8 +767,8 @@ def test_wrong_inputs(y_true, y_scores, error, message):
         ({"metric": "recall_at_k", "k": [1, 2]}, TypeError, "k must be one int or float"),
         ({"k": 5}, ValueError, "k must be between 1 and n_samples=4; got 5"),
         ({"k": 1.5}, ValueError, "k as a float is a fraction"),
-        ({"n_permutations": 0}, ValueError, "n_permutations must be at least 1; got 0"),
-        ({"n_permutations": 9.5}, TypeError, "n_permutations must be an integer"),
+        ({"n_resamples": 0}, ValueError, "n_resamples must be at least 1; got 0"),
+        ({"n_resamples": 9.5}, TypeError, "n_resamples must be an integer"),
         ({"random_state": -1}, ValueError, "random_state must be at least 0"),
         ({"pos_label": None}, TypeError, "pos_label must be a number"),
     ],

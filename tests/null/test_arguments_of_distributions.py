@@ -39,7 +39,7 @@ PROBLEMS = {
     "normal": (400, 60, {"method": "normal"}),
     "pearson3": (400, 60, {"method": "pearson3"}),
     "zhang_su": (400, 60, {"method": "zhang_su"}),
-    "permutation": (400, 60, {"method": "permutation", "n_permutations": 99}),
+    "permutation": (400, 60, {"method": "permutation", "n_resamples": 99}),
 }
 SLOW = (
     "by halves, tied",

@@ -36,7 +36,7 @@ def test_equal_arguments_find_the_same_distribution():
     sizes = [2] * 100
     assert null_of(400, 20) is null_of(400, 20)
     assert null_of(200, 20, tie_sizes=sizes) is null_of(200, 20, tie_sizes=np.array(sizes))
-    permuted = {"method": "permutation", "n_permutations": 99}
+    permuted = {"method": "permutation", "n_resamples": 99}
     assert null_of(400, 20, **permuted) is null_of(400, 20, random_state=0, **permuted)
 
 
@@ -52,9 +52,9 @@ def test_different_arguments_do_not():
         null_of(400, 20, tie_sizes=[1] * 2 + [2] * 199),
         null_of(400, 20, tie_sizes=[2] * 199 + [1] * 2),
         null_of(400, 20, method="normal"),
-        null_of(400, 20, method="permutation", n_permutations=99),
-        null_of(400, 20, method="permutation", n_permutations=98),
-        null_of(400, 20, method="permutation", n_permutations=99, random_state=1),
+        null_of(400, 20, method="permutation", n_resamples=99),
+        null_of(400, 20, method="permutation", n_resamples=98),
+        null_of(400, 20, method="permutation", n_resamples=99, random_state=1),
         nd.tolerating(ap_null_distribution(400, 20), 0.01)._distribution,
     ]
     assert len({id(null) for null in distributions}) == len(distributions)
@@ -110,7 +110,7 @@ def test_a_failure_is_not_kept():
 @pytest.mark.parametrize("method", ["analytic", "permutation"])
 def test_threads_find_the_same_results(method):
     x = np.linspace(0.02, 0.3, 10)
-    options = {"method": method, "n_permutations": 999}
+    options = {"method": method, "n_resamples": 999}
     alone = [ap_null_distribution(300, m, **options).pvalue(x) for m in (15, 16, 17)]
     nd._DISTRIBUTIONS.clear()
     found, start = [], threading.Barrier(4)

@@ -98,7 +98,7 @@ def test_means_equal_enumeration(metric, name):
     standardized = (means - means.mean()) / means.std()
     moments = [means.mean(), means.var(), np.mean(standardized**3), np.mean(standardized**4) - 3]
     assert null.stats("mvsk") == pytest.approx(moments, rel=1e-9, abs=1e-12)
-    sampled = null_of(metric, RUNS[name], method="permutation", n_permutations=999)
+    sampled = null_of(metric, RUNS[name], method="permutation", n_resamples=999)
     assert sampled.stats("mvsk") == null.stats("mvsk")
     p = sampled.pvalue(x)
     assert np.all(np.abs(p - null.pvalue(x)) < 5.0 * np.sqrt(p / 999) + 2e-3)

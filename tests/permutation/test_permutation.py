@@ -104,14 +104,14 @@ def tail(values, x, alternative):
     return np.mean(values <= x + 1e-12, axis=1)
 
 
-def assert_same_distribution(null, values, n_permutations=N_PERMUTATIONS):
+def assert_same_distribution(null, values, n_resamples=N_PERMUTATIONS):
     x = np.unique(np.round(values, 10))[:: max(1, np.unique(values).size // 30)]
     for alternative, shift in (("greater", -1e-9), ("less", 1e-9)):
         # Halfway between values, so that rounding decides nothing.
         p = tail(values, x + shift, alternative)
-        error = np.sqrt(p * (1 - p) / n_permutations)
+        error = np.sqrt(p * (1 - p) / n_resamples)
         found = null.pvalue(x + shift, alternative)
-        assert np.all(np.abs(found - p) <= Z * error + 2 / n_permutations)
+        assert np.all(np.abs(found - p) <= Z * error + 2 / n_resamples)
 
 
 def quiet(test, *args, **options):
@@ -344,7 +344,7 @@ def test_equal_values_count_although_rounding_differs(n_each, swapped):
             -np.arange(2.0 * n_each),
             strata=strata,
             alternative=alternative,
-            n_permutations=999,
+            n_resamples=999,
         )
         assert result.statistic == pytest.approx(2 / n_each**2, rel=1e-6, abs=0.0)
         assert abs(result.pvalue - 0.75) <= Z * math.sqrt(0.75 * 0.25 / 999) + 2e-3
@@ -669,7 +669,7 @@ def test_stopped_pvalue_is_that_of_a_loop(case, alternative):
     options = {
         "method": "permutation",
         "alternative": alternative,
-        "n_permutations": 999,
+        "n_resamples": 999,
         **options,
     }
     null = quiet(test, y_true, y_score, **options).null_distribution
@@ -702,7 +702,7 @@ def test_stopped_pvalue_is_that_of_a_loop(case, alternative):
 def test_number_of_jobs_and_backend_change_nothing(backend, case):
     test, options = CASES[case]
     y_true, y_score, _ = clustered_data()
-    options = {"method": "permutation", "n_permutations": 999, **options}
+    options = {"method": "permutation", "n_resamples": 999, **options}
     for n_exceedances in (None, 20):
         found = set()
         for n_jobs in (None, 1, 2):
@@ -717,7 +717,7 @@ def test_number_of_jobs_and_backend_change_nothing(backend, case):
 
 def test_without_a_number_of_exceedances_nothing_changes():
     y_true, y_score, _ = clustered_data()
-    options = {"method": "permutation", "n_permutations": 999}
+    options = {"method": "permutation", "n_resamples": 999}
     plain = average_precision_test(y_true, y_score, **options)
     never = average_precision_test(y_true, y_score, n_exceedances=1000, **options)
     assert plain.pvalue == never.pvalue
@@ -775,7 +775,7 @@ def test_a_statistic_with_one_value_needs_no_draws():
     "test", [average_precision_test, NAMED["roc_auc"].test, reciprocal_rank_test]
 )
 def test_labels_of_one_kind(test, label):
-    options = {"strata": list("aabb"), "n_permutations": 99}
+    options = {"strata": list("aabb"), "n_resamples": 99}
     unrestricted = quiet(test, [label] * 4, SCORES)
     for n_exceedances in (None, 5):
         result = quiet(test, [label] * 4, SCORES, n_exceedances=n_exceedances, **options)
@@ -796,7 +796,7 @@ def test_stopped_pvalues_are_valid():
             y_true,
             np.arange(40.0),
             method="permutation",
-            n_permutations=199,
+            n_resamples=199,
             n_exceedances=10,
             random_state=seed,
         )
@@ -815,7 +815,7 @@ def test_stopped_pvalues_are_valid():
 def test_interval_is_that_of_scipy(confidence_level, alternative):
     y_true, y_score, clusters = clustered_data()
     result = average_precision_test(
-        y_true, y_score, clusters=clusters, n_permutations=499, alternative=alternative
+        y_true, y_score, clusters=clusters, n_resamples=499, alternative=alternative
     )
     interval = stats.binomtest(result.n_exceedances, 499).proportion_ci(confidence_level)
     factor = 2 if alternative == "two-sided" else 1
@@ -830,7 +830,7 @@ def test_interval_is_that_of_scipy(confidence_level, alternative):
 def test_interval_without_exceedances_and_with_nothing_else(sign):
     y_score = sign * np.arange(60.0, 0.0, -1.0)
     y_true = (np.arange(60) < 10).astype(int)
-    result = average_precision_test(y_true, y_score, strata=np.zeros(60), n_permutations=999)
+    result = average_precision_test(y_true, y_score, strata=np.zeros(60), n_resamples=999)
     interval = stats.binomtest(0 if sign > 0 else 999, 999).proportion_ci()
     assert_allclose(result.pvalue_interval(), [interval.low, interval.high], rtol=1e-9)
 
@@ -854,7 +854,7 @@ def test_interval_when_every_draw_is_extreme():
     y_true, strata = np.array([1, 0] * 15), np.arange(30) // 2
     # In every pair the positive is behind: nothing is worse.
     result = average_precision_test(
-        y_true, np.arange(30.0), strata=strata, n_exceedances=5, n_permutations=99
+        y_true, np.arange(30.0), strata=strata, n_exceedances=5, n_resamples=99
     )
     assert result.pvalue == 1.0
     assert result.n_resamples == 5
@@ -898,9 +898,7 @@ def test_size_with_and_without_clusters():
     for _ in range(n_runs):
         y_true = rng.permutation(np.arange(20) < 6)[clusters]
         y_score = rng.normal(size=20)[clusters] + 0.1 * rng.normal(size=100)
-        with_clusters = average_precision_test(
-            y_true, y_score, clusters=clusters, n_permutations=199
-        )
+        with_clusters = average_precision_test(y_true, y_score, clusters=clusters, n_resamples=199)
         rejected += [
             average_precision_test(y_true, y_score).pvalue <= 0.05,
             with_clusters.pvalue <= 0.05,
@@ -925,7 +923,7 @@ def test_memory_does_not_grow_with_the_number_of_resamples(strata):
     y_score = rng.normal(size=100_000)
     tracemalloc.start()
     try:
-        quiet(average_precision_test, y_true, y_score, strata=strata, n_permutations=10_000)
+        quiet(average_precision_test, y_true, y_score, strata=strata, n_resamples=10_000)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

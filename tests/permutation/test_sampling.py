@@ -23,10 +23,10 @@ def data(n_samples=300, n_positives=20, seed=0):
     return y_true, rng.normal(size=n_samples) + 0.3 * y_true
 
 
-@pytest.mark.parametrize("n_permutations", [1, 9, 999])
-def test_pvalue_counts_the_observed_ranking_too(n_permutations):
-    null = permutation_null(50, 5, n_permutations=n_permutations)
-    share = 1 / (n_permutations + 1)
+@pytest.mark.parametrize("n_resamples", [1, 9, 999])
+def test_pvalue_counts_the_observed_ranking_too(n_resamples):
+    null = permutation_null(50, 5, n_resamples=n_resamples)
+    share = 1 / (n_resamples + 1)
     # Nothing is above 2 and everything is above -1, whatever was drawn.
     assert null.pvalue(2.0) == share
     assert null.pvalue(-1.0) == 1.0
@@ -35,14 +35,14 @@ def test_pvalue_counts_the_observed_ranking_too(n_permutations):
     assert null.pvalue(2.0, "two-sided") == min(1.0, 2 * share)
     assert_allclose(null.log_pvalue(2.0), math.log(share), rtol=1e-14)
     # Every p-value is b + 1 over B + 1 with a whole number b.
-    b = null.pvalue(np.linspace(0, 1, 200)) * (n_permutations + 1) - 1
+    b = null.pvalue(np.linspace(0, 1, 200)) * (n_resamples + 1) - 1
     assert_allclose(b, np.round(b), atol=1e-9)
 
 
 def test_the_smallest_pvalue_of_a_perfect_ranking():
     y_true = np.r_[np.ones(10, int), np.zeros(200, int)]
     y_score = -np.arange(210.0)
-    result = average_precision_test(y_true, y_score, method="permutation", n_permutations=99)
+    result = average_precision_test(y_true, y_score, method="permutation", n_resamples=99)
     assert result.pvalue == 1 / 100
     assert result.method == "permutation"
     assert_allclose(result.log10_pvalue, -2, rtol=1e-12)
@@ -58,31 +58,31 @@ def test_same_random_state_same_pvalue(random_state):
 
     def pvalues():
         state = random_state(3) if callable(random_state) else random_state
-        return permutation_null(300, 20, n_permutations=499, random_state=state).pvalue(x)
+        return permutation_null(300, 20, n_resamples=499, random_state=state).pvalue(x)
 
     assert_array_equal(pvalues(), pvalues())
 
 
 def test_other_random_states_give_other_pvalues():
     x = np.linspace(0.05, 0.3, 40)
-    one = permutation_null(300, 20, n_permutations=499, random_state=0).pvalue(x)
-    two = permutation_null(300, 20, n_permutations=499, random_state=1).pvalue(x)
+    one = permutation_null(300, 20, n_resamples=499, random_state=0).pvalue(x)
+    two = permutation_null(300, 20, n_resamples=499, random_state=1).pvalue(x)
     assert not np.array_equal(one, two)
 
 
 def test_repeated_calls_return_the_same():
     for state in (None, np.random.default_rng(0)):
-        null = permutation_null(300, 20, n_permutations=499, random_state=state)
+        null = permutation_null(300, 20, n_resamples=499, random_state=state)
         x = np.linspace(0.05, 0.3, 40)
         assert_array_equal(null.pvalue(x), null.pvalue(x))
 
 
-@pytest.mark.parametrize("n_permutations", [99, 9999])
-def test_number_of_jobs_does_not_change_the_pvalue(n_permutations):
+@pytest.mark.parametrize("n_resamples", [99, 9999])
+def test_number_of_jobs_does_not_change_the_pvalue(n_resamples):
     y_true, y_score = data()
     pvalues = {
         average_precision_test(
-            y_true, y_score, method="permutation", n_permutations=n_permutations, n_jobs=n_jobs
+            y_true, y_score, method="permutation", n_resamples=n_resamples, n_jobs=n_jobs
         ).pvalue
         for n_jobs in (None, 1, 2)
     }
@@ -103,7 +103,7 @@ def test_number_of_jobs_does_not_change_the_pvalue(n_permutations):
 )
 @pytest.mark.parametrize("alternative", ["greater", "less"])
 def test_within_monte_carlo_error_of_enumeration(arguments, alternative):
-    n_permutations = 19_999
+    n_resamples = 19_999
     values, counts = oracles.average_precision_distribution(
         arguments["n_samples"],
         arguments["n_positives"],
@@ -111,26 +111,26 @@ def test_within_monte_carlo_error_of_enumeration(arguments, alternative):
         arguments.get("k"),
         arguments.get("normalize", "min"),
     )
-    null = permutation_null(**arguments, n_permutations=n_permutations, random_state=4)
+    null = permutation_null(**arguments, n_resamples=n_resamples, random_state=4)
     shares = np.array(counts) / sum(counts)
     tail = np.cumsum(shares) if alternative == "less" else np.cumsum(shares[::-1])[::-1]
-    error = np.sqrt(tail * (1 - tail).clip(0) / n_permutations)
+    error = np.sqrt(tail * (1 - tail).clip(0) / n_resamples)
     x = np.array([float(value) for value in values])
-    assert np.all(np.abs(null.pvalue(x, alternative) - tail) <= 4.5 * error + 2 / n_permutations)
+    assert np.all(np.abs(null.pvalue(x, alternative) - tail) <= 4.5 * error + 2 / n_resamples)
 
 
 @pytest.mark.parametrize("size", [(1000, 100), (1000, 5), (1000, 900)])
 def test_within_monte_carlo_error_of_the_exact_null_distribution(size):
-    n_permutations = 19_999
+    n_resamples = 19_999
     exact = ap_null_distribution(*size)
-    null = permutation_null(*size, n_permutations=n_permutations, random_state=4)
+    null = permutation_null(*size, n_resamples=n_resamples, random_state=4)
     x = exact.mean() + np.array([-1.5, -0.5, 0.5, 2.0, 3.0]) * exact.std()
     p = exact.pvalue(x)
-    assert np.all(np.abs(null.pvalue(x) - p) <= 4.5 * np.sqrt(p * (1 - p) / n_permutations) + 1e-4)
+    assert np.all(np.abs(null.pvalue(x) - p) <= 4.5 * np.sqrt(p * (1 - p) / n_resamples) + 1e-4)
 
 
 def test_relative_error_is_the_monte_carlo_error():
-    null = permutation_null(1000, 100, n_permutations=9999)
+    null = permutation_null(1000, 100, n_resamples=9999)
     x = null.mean() + null.std()
     p = null.pvalue(x)
     assert_allclose(null.relative_error(x), math.sqrt((1 - p) / (p * 9999)), rtol=0.02)
@@ -147,7 +147,7 @@ def test_relative_error_is_the_monte_carlo_error():
 )
 def test_memory_does_not_grow_with_the_length_of_the_list(arguments):
     # 10,000 placements of a list of 100,000 items as arrays would be gigabytes.
-    null = permutation_null(**arguments, n_permutations=10_000)
+    null = permutation_null(**arguments, n_resamples=10_000)
     tracemalloc.start()
     try:
         null.pvalue(0.01)

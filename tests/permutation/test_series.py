@@ -237,19 +237,17 @@ def test_chunks_and_jobs_change_nothing(monkeypatch):
 def test_more_shifts_than_permutations_are_drawn():
     y_true, y_score, times = series(n=300, n_positives=40)
     exact = average_precision_test(y_true, y_score, order=times)
-    drawn = average_precision_test(y_true, y_score, order=times, n_permutations=299)
+    drawn = average_precision_test(y_true, y_score, order=times, n_resamples=299)
     assert drawn.n_resamples == 299
     assert drawn.pvalue == (drawn.n_exceedances + 1) / 300
     assert abs(drawn.pvalue - exact.pvalue) <= Z * math.sqrt(0.25 / 299)
     # With as many permutations as shifts all are counted.
     assert average_precision_test(
-        y_true, y_score, order=times, n_permutations=300
+        y_true, y_score, order=times, n_resamples=300
     ).pvalue == pytest.approx(exact.pvalue, rel=1e-12)
     y_true, y_score, times = series(n=60, n_positives=15)
     two = np.arange(60) % 2
-    drawn = metric_test(
-        y_true, y_score, order=times, strata=two, n_permutations=899, metric="roc_auc"
-    )
+    drawn = metric_test(y_true, y_score, order=times, strata=two, n_resamples=899, metric="roc_auc")
     assert drawn.n_resamples == 899
     values = [roc_auc_score(y, y_score) for y in all_shifts(y_true, times, two)]
     expected = share(values, roc_auc_score(y_true, y_score))
@@ -261,7 +259,7 @@ def test_stopping_early():
     options = {"order": times, "n_exceedances": 10}
     exact = average_precision_test(y_true, y_score, **options)
     assert exact.pvalue == average_precision_test(y_true, y_score, order=times).pvalue
-    drawn = average_precision_test(y_true, y_score, n_permutations=250, **options)
+    drawn = average_precision_test(y_true, y_score, n_resamples=250, **options)
     assert drawn.n_exceedances == 10
     assert drawn.pvalue == 10 / drawn.n_resamples
 

@@ -135,7 +135,7 @@ def test_exact_power_is_a_sum_over_placements(metric, value, n, m, alpha):
     assert result.power == pytest.approx(power, rel=1e-10)
     assert result.mean == pytest.approx(mean, rel=1e-10)
     assert result.standard_error == result.mean_standard_error == 0.0
-    assert result.n_simulations is None
+    assert result.n_resamples is None
 
 
 @pytest.mark.parametrize(("metric", "value"), METRICS, ids=name_of)
@@ -149,7 +149,7 @@ def test_simulated_power_is_near_the_exact_one(metric, value):
     error = math.sqrt(power * (1 - power) / 10_000)
     assert result.standard_error == pytest.approx(error, rel=0.1, abs=1e-4)
     assert abs(result.mean - mean) < 4.5 * result.mean_standard_error + 1e-12
-    assert result.n_simulations == 10_000
+    assert result.n_resamples == 10_000
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_power_of_large_and_small_effects_tends_to_its_ends():
 )
 @pytest.mark.parametrize(("n", "m"), [(200, 10), (150, 140), (250, 3)])
 def test_the_critical_value_is_that_of_the_test(metric, n, m, alpha):
-    result = metric_power(n, m, metric=metric, odds=2.0, alpha=alpha, n_simulations=10)
+    result = metric_power(n, m, metric=metric, odds=2.0, alpha=alpha, n_resamples=10)
     null = sklearn_rankinf.metric_null_distribution(n, m, metric=metric)
     if math.isnan(result.critical_value):
         assert null.pvalue(null.support()[1]) > alpha
@@ -303,7 +303,7 @@ def test_expected_value_where_no_value_is_significant(model, mean):
     assert (result.power, result.standard_error) == (0.0, 0.0)
     assert math.isnan(result.critical_value)
     assert result.method == ("analytic" if model == "wallenius" else "simulation")
-    assert result.n_simulations == (None if model == "wallenius" else 10_000)
+    assert result.n_resamples == (None if model == "wallenius" else 10_000)
     assert result.mean_standard_error == pytest.approx(
         0.0 if model == "wallenius" else math.sqrt(mean * (1 - mean) / 10_000), rel=0.05
     )
@@ -361,7 +361,7 @@ def test_power_at_the_smallest_odds_where_placements_are_listed():
 @pytest.mark.parametrize("model", ["wallenius", "binormal"])
 @pytest.mark.parametrize("power", [0.03, 0.8, 0.99])
 def test_simulated_power_at_the_smallest_odds(model, power):
-    odds = min_detectable_odds(200, 20, model=model, power=power, n_simulations=4000)
+    odds = min_detectable_odds(200, 20, model=model, power=power, n_resamples=4000)
     result = metric_power(200, 20, auc=odds / (1 + odds), model=model, random_state=1)
     error = math.sqrt(power * (1 - power) * (1 / 4000 + 1 / 10_000))
     assert abs(result.power - power) < 5 * error
@@ -407,7 +407,7 @@ def test_the_first_number_of_positives_by_listed_placements():
     [
         {"prevalence": 0.1, "auc": 0.75},
         {"prevalence": 0.05, "auc": 0.7, "model": "binormal", "metric": "roc_auc"},
-        {"prevalence": 0.2, "odds": 2.0, "metric": "dcg", "n_simulations": 2000},
+        {"prevalence": 0.2, "odds": 2.0, "metric": "dcg", "n_resamples": 2000},
     ],
 )
 def test_numbers_of_positives_are_those_of_the_shares_beyond_the_critical_value(options):
@@ -421,7 +421,7 @@ def test_numbers_of_positives_are_those_of_the_shares_beyond_the_critical_value(
 
 
 def test_the_first_number_of_positives_by_simulation():
-    options = {"metric": "roc_auc", "auc": 0.65, "model": "binormal", "n_simulations": 2000}
+    options = {"metric": "roc_auc", "auc": 0.65, "model": "binormal", "n_resamples": 2000}
     found = min_positives(prevalence=0.5, **options)
     assert found > 16
     assert metric_power(2 * found, found, **options).power >= 0.8
@@ -446,7 +446,7 @@ def test_no_number_of_positives():
 
 
 def test_power_of_a_comparison():
-    options = {"metric": "roc_auc", "method": "delong", "n_simulations": 200, "correlation": 0.6}
+    options = {"metric": "roc_auc", "method": "delong", "n_resamples": 200, "correlation": 0.6}
     result = metric_comparison_power(200, 40, auc_a=0.8, auc_b=0.7, **options)
     assert abs(result.mean_a - 0.8) < 0.02
     assert abs(result.mean_b - 0.7) < 0.02
@@ -471,14 +471,14 @@ def test_power_of_a_comparison():
 def test_comparisons_and_widths_do_not_depend_on_the_jobs(method, monkeypatch):
     # Several data sets in each of several chunks.
     monkeypatch.setattr("sklearn_rankinf._planning.simulation._CELLS_PER_CHUNK", 2000)
-    options = {"auc_a": 0.8, "auc_b": 0.6, "n_permutations": 29, "n_simulations": 30}
+    options = {"auc_a": 0.8, "auc_b": 0.6, "n_resamples": 30}
     one, two = (
         metric_comparison_power(200, 20, method=method, n_jobs=n_jobs, **options).to_dict()
         for n_jobs in (1, 2)
     )
     assert one == two
     one, two = (
-        metric_interval_width(200, 20, auc=0.8, n_simulations=30, n_jobs=n_jobs).to_dict()
+        metric_interval_width(200, 20, auc=0.8, n_resamples=30, n_jobs=n_jobs).to_dict()
         for n_jobs in (None, 2)
     )
     assert one.pop("first_order_standard_error") == two.pop("first_order_standard_error")
@@ -487,15 +487,15 @@ def test_comparisons_and_widths_do_not_depend_on_the_jobs(method, monkeypatch):
 
 def test_width_of_an_interval():
     auc = float(stats.norm.cdf(1 / math.sqrt(2)))
-    result = metric_interval_width(200, 20, auc=auc, n_simulations=300)
+    result = metric_interval_width(200, 20, auc=auc, n_resamples=300)
     assert result.first_order_standard_error == pytest.approx(0.09262, abs=2e-5)
     assert result.method == "influence"
     assert result.width_q10 < result.width_q50 < result.width_q90
     assert result.width_q10 < result.mean_width < result.width_q90
     # The expected value in the binormal model, of this size.
-    expected = metric_power(200, 20, auc=auc, model="binormal", n_simulations=2).mean
+    expected = metric_power(200, 20, auc=auc, model="binormal", n_resamples=2).mean
     assert abs(result.mean - expected) < 4.5 * result.mean_standard_error
-    wider = metric_interval_width(200, 20, auc=auc, n_simulations=30, confidence_level=0.99)
+    wider = metric_interval_width(200, 20, auc=auc, n_resamples=30, confidence_level=0.99)
     assert wider.mean_width > result.mean_width
 
 
@@ -508,7 +508,7 @@ def test_first_order_standard_error_of_roc_auc_is_that_of_its_variance():
     two_above_one = integrate.trapezoid(stats.norm.sf(grid - d) ** 2 * density, grid)
     auc = float(stats.norm.cdf(d / math.sqrt(2)))
     variance = (one_above_two - auc**2) / m + (two_above_one - auc**2) / (n - m)
-    result = metric_interval_width(n, m, auc=auc, metric="roc_auc", n_simulations=2)
+    result = metric_interval_width(n, m, auc=auc, metric="roc_auc", n_resamples=2)
     assert result.first_order_standard_error == pytest.approx(math.sqrt(variance), rel=1e-4)
 
 
@@ -525,7 +525,7 @@ def test_first_order_standard_error_of_recall():
     second = (slope * 9) ** 2 * fallout * (1 - fallout) / (n - m)
     auc = float(stats.norm.cdf(d / math.sqrt(2)))
     for k in (100, 0.1):
-        result = metric_interval_width(n, m, auc=auc, metric="recall_at_k", k=k, n_simulations=2)
+        result = metric_interval_width(n, m, auc=auc, metric="recall_at_k", k=k, n_resamples=2)
         found = result.first_order_standard_error
         assert found == pytest.approx(math.sqrt(first + second), rel=0.02)
 
@@ -533,9 +533,9 @@ def test_first_order_standard_error_of_recall():
 def test_first_order_standard_error_where_there_is_none():
     for n, m, metric in ((200, 20, "dcg"), (200_000, 10, "roc_auc")):
         result = (
-            metric_interval_width(n, m, auc=0.8, metric=metric, n_simulations=2, method="influence")
+            metric_interval_width(n, m, auc=0.8, metric=metric, n_resamples=2, method="influence")
             if metric == "dcg"
-            else metric_interval_width(n, m, auc=0.8, metric=metric, n_simulations=2)
+            else metric_interval_width(n, m, auc=0.8, metric=metric, n_resamples=2)
         )
         assert math.isnan(result.first_order_standard_error)
 
@@ -559,7 +559,7 @@ EFFECT = "Pass exactly one of odds and auc"
         ({"odds": 2.0, "alpha": [0.1]}, TypeError, r"alpha must be a number; got \[0\.1\]"),
         ({"odds": 2.0, "model": "x"}, ValueError, "model must be one of 'wallenius', 'binormal'"),
         ({"odds": 2.0, "method": "x"}, ValueError, "method must be one of 'auto', 'analytic'"),
-        ({"odds": 2.0, "n_simulations": 0}, ValueError, "n_simulations must be at least 2"),
+        ({"odds": 2.0, "n_resamples": 0}, ValueError, "n_resamples must be at least 2"),
         ({"odds": 2.0, "random_state": -1}, ValueError, "random_state must be at least 0"),
         ({"odds": 2.0, "metric": "x"}, ValueError, "metric must be one of 'average_precision'"),
         ({"odds": 2.0, "metric": "recall_at_k"}, ValueError, "metric='recall_at_k' needs k"),
@@ -622,7 +622,7 @@ def test_errors_of_the_searches():
 
 
 def test_errors_of_simulated_data_sets():
-    compared = {"auc_a": 0.7, "auc_b": 0.8, "n_simulations": 2}
+    compared = {"auc_a": 0.7, "auc_b": 0.8, "n_resamples": 2}
     for n, m in ((10, 0), (10, 10)):
         message = f"Simulated data sets need positives and negatives; got n_positives={m} of"
         with pytest.raises(ValueError, match=message):
@@ -636,8 +636,7 @@ def test_errors_of_simulated_data_sets():
         ("correlation", 1.5, r"correlation must lie between -1 and 1; got 1\.5"),
         ("alternative", "more", "alternative must be 'greater', 'less' or 'two-sided'"),
         ("method", "x", "method must be one of 'auto', 'swap'"),
-        ("n_permutations", 0, "n_permutations must be at least 1"),
-        ("n_simulations", 1, "n_simulations must be at least 2"),
+        ("n_resamples", 1, "n_resamples must be at least 2"),
         ("metric", "x", "metric must be one of"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -648,7 +647,7 @@ def test_errors_of_simulated_data_sets():
         ("auc", 1.0, "auc must lie between 0 and 1"),
         ("confidence_level", 1.0, "confidence_level must lie between 0 and 1"),
         ("method", "x", "method must be one of 'auto', 'influence'"),
-        ("n_simulations", 1, "n_simulations must be at least 2"),
+        ("n_resamples", 1, "n_resamples must be at least 2"),
         ("metric", "reciprocal_rank", "Reciprocal rank of one ranking depends on a single sample"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -657,7 +656,7 @@ def test_errors_of_simulated_data_sets():
 
 def test_metrics_of_a_user_have_power():
     for metric in (Zipf(), DiscountedCumulativeGain(k=0.5)):
-        result = metric_power(300, 20, metric=metric, odds=2.0, n_simulations=500)
+        result = metric_power(300, 20, metric=metric, odds=2.0, n_resamples=500)
         assert result.method == "simulation"
         assert 0.08 < result.power < 0.95
         null = sklearn_rankinf.metric_null_distribution(300, 20, metric=metric)
@@ -677,7 +676,7 @@ def test_listed_placements_at_extreme_odds(odds):
 
 
 def test_simulated_shares_of_none_or_all_have_an_error():
-    few = metric_power(1000, 100, odds=50.0, n_simulations=20)
+    few = metric_power(1000, 100, odds=50.0, n_resamples=20)
     assert few.power == 1.0
     assert_allclose(few.standard_error, np.sqrt(21 / 22 * (1 / 22) / 20))
 
@@ -693,7 +692,7 @@ def test_certain_events_are_not_significant(alpha, metric):
 
 @pytest.mark.parametrize(("auc", "power"), [(1e-300, 0.0), (1.0 - 1e-16, 1.0)])
 def test_extreme_effects_in_the_binormal_model(auc, power):
-    result = metric_power(100, 10, metric="roc_auc", auc=auc, model="binormal", n_simulations=50)
+    result = metric_power(100, 10, metric="roc_auc", auc=auc, model="binormal", n_resamples=50)
     assert result.power == power
     hits = metric_power(100, 10, metric="recall_at_k", k=20, auc=auc, model="binormal")
     assert_allclose(hits.power, power, atol=1e-12)
@@ -707,7 +706,7 @@ def test_hopeless_searches_are_refused():
 
 
 def test_progress_of_the_search_is_printed_on_request(capsys):
-    options = {"prevalence": 0.2, "metric": "roc_auc", "auc": 0.95, "n_simulations": 100}
+    options = {"prevalence": 0.2, "metric": "roc_auc", "auc": 0.95, "n_resamples": 100}
     silent = min_positives(**options)
     assert capsys.readouterr().out == ""
     assert min_positives(**options, verbose=1) == silent

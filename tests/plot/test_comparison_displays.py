@@ -26,7 +26,7 @@ from sklearn_rankinf import (
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-FEW = {"n_permutations": 99}
+FEW = {"n_resamples": 99}
 
 
 @pytest.fixture(autouse=True)

@@ -42,7 +42,7 @@ Y = np.arange(20) % 5 == 0
 X = RNG.normal(size=(20, 2)) + Y[:, None]
 SCORES = {"weak": X[:, 0], "strong": X.sum(axis=1)}
 MODELS = {"linear": LogisticRegression().fit(X, Y), "Bayes": GaussianNB().fit(X, Y)}
-FEW = {"n_permutations": 99}
+FEW = {"n_resamples": 99}
 
 # Displays of one or several rankers, with a result of each ranker.
 COMPUTE = {
@@ -218,7 +218,7 @@ def test_keywords_reach_their_artists(kind):
     found = set()
     for display in {
         NullDistributionDisplay: lambda: [kind(RESULTS[kind]["weak"])],
-        PowerDisplay: lambda: [kind([metric_power(300, 10, odds=3.0, n_simulations=50)])],
+        PowerDisplay: lambda: [kind([metric_power(300, 10, odds=3.0, n_resamples=50)])],
         ComparisonDisplay: lambda: [
             kind.from_predictions(Y, SCORES, margin=0.1),
             kind.from_predictions(Y, SCORES, groups=np.arange(20) // 10, **FEW),
@@ -226,7 +226,7 @@ def test_keywords_reach_their_artists(kind):
         ],
     }.get(kind, lambda: [kind(RESULTS[kind])])():
         if kind is NullDistributionDisplay:
-            options["n_permutations"] = 20
+            options["n_resamples"] = 20
         display.plot(**options, **{name: {"gid": name} for name in keywords})
         found |= {artist.get_gid() for artist in display.figure_.findobj()}
     assert set(keywords) <= found

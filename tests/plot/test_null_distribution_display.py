@@ -245,7 +245,7 @@ def test_legend_names_a_pvalue_that_underflows():
 def test_histogram_is_of_random_labellings(small):
     y_true, y_score = small
     display = NullDistributionDisplay(average_precision_test(y_true, y_score, method="normal"))
-    display.plot(n_permutations=1000, random_state=3)
+    display.plot(n_resamples=1000, random_state=3)
     assert display.normal_line_ is None
     heights, edges = heights_and_edges(display.histogram_)
     shares = heights * np.diff(edges)
@@ -313,10 +313,10 @@ def test_wrong_options_are_refused(small):
     display = NullDistributionDisplay(average_precision_test(*small))
     with pytest.raises(ValueError, match="yscale must be one of 'linear', 'log'; got 'symlog'"):
         display.plot(yscale="symlog")
-    with pytest.raises(ValueError, match="n_permutations must be at least 0; got -1"):
-        display.plot(n_permutations=-1)
-    with pytest.raises(TypeError, match=r"n_permutations must be an integer; got 2\.5"):
-        display.plot(n_permutations=2.5)
+    with pytest.raises(ValueError, match="n_resamples must be at least 0; got -1"):
+        display.plot(n_resamples=-1)
+    with pytest.raises(TypeError, match=r"n_resamples must be an integer; got 2\.5"):
+        display.plot(n_resamples=2.5)
     with pytest.raises(
         ValueError, match=r"metric must be one of 'average_precision', .*; got 'f1'"
     ):

@@ -485,7 +485,7 @@ def powers():
     """Power of hits at k for several numbers of positives, and of a simulated metric."""
     sizes = (30, 10, 20)
     exact = [metric_power(300, m, metric="recall_at_k", k=30, odds=3.0) for m in sizes]
-    drawn = [metric_power(300, m, odds=3.0, n_simulations=300) for m in sizes]
+    drawn = [metric_power(300, m, odds=3.0, n_resamples=300) for m in sizes]
     return {"hits": exact, "precision": drawn}
 
 

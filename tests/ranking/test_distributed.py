@@ -562,7 +562,7 @@ def n_transitions(client):
 def permuted(**options):
     y_true, y_score = made_data(n=2000, share=0.1)
     result = average_precision_test(
-        y_true, y_score, method="permutation", n_permutations=20_000, **options
+        y_true, y_score, method="permutation", n_resamples=20_000, **options
     )
     # Eight random streams or so.
     assert len(result.null_distribution._sampler.chunks(20_000)) > 2
@@ -573,7 +573,7 @@ def weighted(**options):
     y_true, y_score = made_data(n=500, share=0.1)
     weights = np.random.default_rng(1).random(500)
     return average_precision_test(
-        y_true, y_score, sample_weight=weights, n_permutations=2000, **options
+        y_true, y_score, sample_weight=weights, n_resamples=2000, **options
     )
 
 
@@ -591,7 +591,7 @@ def over_shared_queries(**options):
         (y_score + noise).ravel(),
         groups=np.repeat(np.arange(3), 200),
         dependence="shared",
-        n_permutations=2000,
+        n_resamples=2000,
         **options,
     )
 

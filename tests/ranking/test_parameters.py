@@ -70,19 +70,19 @@ OF_INTEGERS = {
         lambda x: rankinf.interpolated_average_precision_score(*DATA, n_levels=x),
     ),
     "metric_test": (
-        "n_permutations",
+        "n_resamples",
         30,
-        lambda x: metric_test(*DATA, method="permutation", n_permutations=x),
+        lambda x: metric_test(*DATA, method="permutation", n_resamples=x),
     ),
     "metric_test, n_exceedances": (
         "n_exceedances",
         3,
-        lambda x: metric_test(*DATA, method="permutation", n_permutations=50, n_exceedances=x),
+        lambda x: metric_test(*DATA, method="permutation", n_resamples=50, n_exceedances=x),
     ),
     "metric_test, random_state": (
         "random_state",
         3,
-        lambda x: metric_test(*DATA, method="permutation", n_permutations=50, random_state=x),
+        lambda x: metric_test(*DATA, method="permutation", n_resamples=50, random_state=x),
     ),
     "metric_test, n_jobs": ("n_jobs", 1, lambda x: metric_test(*DATA, n_jobs=x)),
     "metric_test, verbose": ("verbose", 0, lambda x: metric_test(*DATA, verbose=x)),
@@ -90,7 +90,7 @@ OF_INTEGERS = {
         "block_length",
         2,
         lambda x: metric_test(
-            *DATA, order=np.arange(12), block_length=x, method="permutation", n_permutations=30
+            *DATA, order=np.arange(12), block_length=x, method="permutation", n_resamples=30
         ),
     ),
     "ap_null_distribution, n_samples": (
@@ -131,27 +131,27 @@ OF_INTEGERS = {
         lambda x: rankinf.metric_interval(*DATA, groups=GROUPS, method="bootstrap", n_resamples=x),
     ),
     "metric_comparison_test": (
-        "n_permutations",
+        "n_resamples",
         30,
-        lambda x: rankinf.metric_comparison_test(*DATA, OTHER, n_permutations=x),
+        lambda x: rankinf.metric_comparison_test(*DATA, OTHER, n_resamples=x),
     ),
     "best_candidate_test": (
-        "n_permutations",
+        "n_resamples",
         30,
-        lambda x: rankinf.best_candidate_test(Y_TRUE, {"a": Y_SCORE, "b": OTHER}, n_permutations=x),
+        lambda x: rankinf.best_candidate_test(Y_TRUE, {"a": Y_SCORE, "b": OTHER}, n_resamples=x),
     ),
     "mean_average_precision_test": (
-        "n_permutations",
+        "n_resamples",
         30,
         lambda x: rankinf.mean_average_precision_test(
-            *DATA, groups=np.repeat([0, 1], 6), method="permutation", n_permutations=x
+            *DATA, groups=np.repeat([0, 1], 6), method="permutation", n_resamples=x
         ),
     ),
     "randomization_test": (
-        "n_permutations",
+        "n_resamples",
         30,
         lambda x: rankinf.randomization_test(
-            Y_TRUE, Y_SCORE > 3, OTHER > 3, metric="f1", method="randomization", n_permutations=x
+            Y_TRUE, Y_SCORE > 3, OTHER > 3, metric="f1", method="randomization", n_resamples=x
         ),
     ),
     "metric_power": ("n_samples", 60, lambda x: rankinf.metric_power(x, 5, odds=2.0, metric="rie")),
@@ -160,10 +160,10 @@ OF_INTEGERS = {
         5,
         lambda x: rankinf.metric_power(60, x, odds=2.0, metric=rankinf.RecallAtK(6)),
     ),
-    "metric_power, n_simulations": (
-        "n_simulations",
+    "metric_power, n_resamples": (
+        "n_resamples",
         30,
-        lambda x: rankinf.metric_power(60, 5, odds=2.0, method="simulation", n_simulations=x),
+        lambda x: rankinf.metric_power(60, 5, odds=2.0, method="simulation", n_resamples=x),
     ),
     "metric_power, odds": (
         "odds",
@@ -177,16 +177,16 @@ OF_INTEGERS = {
         lambda x: rankinf.min_positives(prevalence=0.1, odds=x, metric="recall_at_k", k=0.1),
     ),
     "metric_comparison_power": (
-        "n_simulations",
+        "n_resamples",
         3,
         lambda x: rankinf.metric_comparison_power(
-            30, 9, auc_a=0.8, auc_b=0.7, metric="roc_auc", method="delong", n_simulations=x
+            30, 9, auc_a=0.8, auc_b=0.7, metric="roc_auc", method="delong", n_resamples=x
         ),
     ),
     "metric_interval_width": (
-        "n_simulations",
+        "n_resamples",
         3,
-        lambda x: rankinf.metric_interval_width(30, 9, auc=0.8, n_simulations=x),
+        lambda x: rankinf.metric_interval_width(30, 9, auc=0.8, n_resamples=x),
     ),
     "paired_outcome_posterior": (
         "n_only_a",
@@ -306,7 +306,7 @@ OF_REALS = {
         "auc_a",
         0.7,
         lambda x: rankinf.metric_comparison_power(
-            30, 9, auc_a=x, auc_b=0.6, metric="roc_auc", method="delong", n_simulations=3
+            30, 9, auc_a=x, auc_b=0.6, metric="roc_auc", method="delong", n_resamples=3
         ),
     ),
     "metric_comparison_power, correlation": (
@@ -320,15 +320,13 @@ OF_REALS = {
             correlation=x,
             metric="roc_auc",
             method="delong",
-            n_simulations=3,
+            n_resamples=3,
         ),
     ),
     "metric_interval_width": (
         "confidence_level",
         0.93,
-        lambda x: rankinf.metric_interval_width(
-            30, 9, auc=0.8, confidence_level=x, n_simulations=3
-        ),
+        lambda x: rankinf.metric_interval_width(30, 9, auc=0.8, confidence_level=x, n_resamples=3),
     ),
     "PrecisionRecallPosterior": (
         "prior",
@@ -348,7 +346,7 @@ OF_REALS = {
     "rank_significance_report": (
         "alpha",
         0.03,
-        lambda x: rankinf.rank_significance_report(*DATA, alpha=x, n_permutations=30),
+        lambda x: rankinf.rank_significance_report(*DATA, alpha=x, n_resamples=30),
     ),
     "binormal precision": (
         "recall",
@@ -646,7 +644,7 @@ UNDER_ANY_ERRORS = {
     ),
     "metric_interval": lambda y, a, b: rankinf.metric_interval(y, a, metric=rankinf.Bedroc(2000.0)),
     "metric_comparison_test": lambda y, a, b: rankinf.metric_comparison_test(
-        y, a, b, metric=rankinf.RobustInitialEnhancement(5000.0), n_permutations=99
+        y, a, b, metric=rankinf.RobustInitialEnhancement(5000.0), n_resamples=99
     ),
     "pvalue": lambda y, a, b: metric_null_distribution(300, 20, metric="bedroc").pvalue(
         [-1e308, 0.0, 0.5, 1.0, 2.0, 1e308]
@@ -655,7 +653,7 @@ UNDER_ANY_ERRORS = {
         300, 20, metric="recall_at_k", k=50
     ).pvalue([-1e308, 0.0, 0.5, 1.0, 2.0, 1e308]),
     "ppf": lambda y, a, b: rankinf.ap_null_distribution(300, 20).ppf([0.0, 1e-300, 0.5, 1.0]),
-    "metric_power": lambda y, a, b: rankinf.metric_power(300, 20, auc=0.9, n_simulations=50),
+    "metric_power": lambda y, a, b: rankinf.metric_power(300, 20, auc=0.9, n_resamples=50),
     "min_positives": lambda y, a, b: rankinf.min_positives(
         prevalence=0.01, odds=3.0, metric="recall_at_k", k=0.01
     ),
@@ -663,10 +661,10 @@ UNDER_ANY_ERRORS = {
         rankinf.BinormalPrecisionRecallCurve(1e-5, 3.0, 1.0, 0.0, 1.0).average_precision
     ),
     "best_candidate_test": lambda y, a, b: rankinf.best_candidate_test(
-        y, {"a": a, "b": b}, n_permutations=99
+        y, {"a": a, "b": b}, n_resamples=99
     ),
     "rank_significance_report": lambda y, a, b: rankinf.rank_significance_report(
-        y, {"a": a, "b": b}, n_permutations=99
+        y, {"a": a, "b": b}, n_resamples=99
     ),
     "mean_average_precision_test": lambda y, a, b: rankinf.mean_average_precision_test(
         y, a, groups=np.arange(3000) % 5

@@ -226,7 +226,7 @@ def test_scores_are_ranked_by_exact_comparison(y_score):
     assert ranking.hits.tolist() == hits
     sample = Sample.read(LABELS, {"a": y_score}, columns="rankers")
     assert sample.rankings[0].tie_sizes.tolist() == sizes
-    with_strata = average_precision_test(LABELS, y_score, strata=[0] * 8, n_permutations=9)
+    with_strata = average_precision_test(LABELS, y_score, strata=[0] * 8, n_resamples=9)
     assert with_strata.statistic == pytest.approx(average_precision_at_k_score(ranking, k=8))
 
 

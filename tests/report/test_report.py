@@ -152,8 +152,8 @@ def test_labels_are_read_as_everywhere():
 
 def test_two_rankers_are_compared_by_rank_swap():
     scores = {"noise": THREE["noise"], "good": GOOD}
-    report = rank_significance_report(Y, scores, n_permutations=499, random_state=3, alpha=0.1)
-    expected = metric_comparison_test(Y, THREE["noise"], GOOD, n_permutations=499, random_state=3)
+    report = rank_significance_report(Y, scores, n_resamples=499, random_state=3, alpha=0.1)
+    expected = metric_comparison_test(Y, THREE["noise"], GOOD, n_resamples=499, random_state=3)
     found = report.rankers[0].comparison
     assert (found.difference, found.pvalue) == (expected.difference, expected.pvalue)
     assert (found.low, found.high) == tuple(expected.confidence_interval(0.9))
@@ -166,7 +166,7 @@ def test_two_rankers_are_compared_by_rank_swap():
 
 def test_two_rankers_of_many_samples_are_compared_by_influence(monkeypatch):
     monkeypatch.setattr("sklearn_rankinf._report.report._SWAPPED_ITEMS", N * 99 - 1)
-    report = rank_significance_report(Y, {"a": GOOD, "b": NOISE}, n_permutations=99)
+    report = rank_significance_report(Y, {"a": GOOD, "b": NOISE}, n_resamples=99)
     expected = metric_comparison_test(Y, NOISE, GOOD, method="influence")
     assert report.rankers[1].comparison.pvalue == expected.pvalue
     assert "t test of influence values" in report.comparison_note
@@ -189,7 +189,7 @@ def test_more_rankers_are_compared_with_the_best(three):
 
 
 def test_clusters_are_those_of_the_functions():
-    options = {"clusters": CLUSTERS, "n_permutations": 199, "random_state": 5}
+    options = {"clusters": CLUSTERS, "n_resamples": 199, "random_state": 5}
     scores = {"a": SCORE_OF_CLUSTERS, "b": NOISE}
     report = rank_significance_report(Y_OF_CLUSTERS, scores, k=20, **options)
     for found, column in zip(report.rankers, scores.values(), strict=True):
@@ -215,7 +215,7 @@ def test_clusters_are_those_of_the_functions():
 def test_clusters_with_different_labels_have_intervals_and_comparisons(n_rankers, recwarn):
     names = np.array([f"S{number}" for number in CLUSTERS])
     scores = dict(list(THREE.items())[:n_rankers])
-    report = rank_significance_report(Y, scores, clusters=names, k=20, n_permutations=199)
+    report = rank_significance_report(Y, scores, clusters=names, k=20, n_resamples=199)
     assert not report.is_tested
     assert report.results == (None,) * n_rankers
     assert report.checks[0].code == "mixed-clusters"
@@ -238,7 +238,7 @@ def test_clusters_with_different_labels_have_intervals_and_comparisons(n_rankers
     assert " p = " not in conclusion
     assert "95 % confidence interval" in others.split("Sentences for a paper")[1]
     if n_rankers == 2:
-        options = {"clusters": names, "n_permutations": 199, "random_state": 0}
+        options = {"clusters": names, "n_resamples": 199, "random_state": 0}
         one, other = (list(scores.values())[i] for i in report.compared)
         assert report.comparison.pvalue == metric_comparison_test(Y, one, other, **options).pvalue
     assert report.to_dict()["rankers"][0]["pvalue"] is None
@@ -324,7 +324,7 @@ def test_a_metric_without_standard_error():
     assert "Reciprocal rank of one ranking depends on a single sample" in report.notes[0]
     assert "not compared because reciprocal rank has no standard error" in report.notes[-1]
     assert rank_significance_report(
-        Y, {"a": GOOD, "b": NOISE}, k=10, metric="reciprocal_rank", n_permutations=99
+        Y, {"a": GOOD, "b": NOISE}, k=10, metric="reciprocal_rank", n_resamples=99
     ).comparison
 
 
@@ -345,7 +345,7 @@ def test_missing_clusters_are_requested(three):
         ((Y, GOOD), {"k": None}, TypeError, "k must be a number or a list of numbers; got None"),
         ((Y, GOOD), {"alpha": 1.0}, ValueError, "alpha must lie between 0 and 1"),
         ((Y, GOOD), {"alpha": [0.1, 0.2]}, TypeError, "alpha must be one number; got"),
-        ((Y, GOOD), {"n_permutations": 0}, ValueError, "n_permutations must be at least 1"),
+        ((Y, GOOD), {"n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
         ((Y, GOOD), {"metric": "recall_at_k"}, ValueError, "such as RecallAtK.100"),
         ((Y, GOOD), {"metric": "auc"}, ValueError, "auc"),
         ((Y,), {}, TypeError, "y_score is missing"),
@@ -558,7 +558,7 @@ def test_conclusion_on_a_long_list_is_short():
 
 
 def test_intervals_of_recall_are_those_of_the_function():
-    for options in ({}, {"clusters": CLUSTERS, "n_permutations": 99}):
+    for options in ({}, {"clusters": CLUSTERS, "n_resamples": 99}):
         report = rank_significance_report(Y_OF_CLUSTERS, SCORE_OF_CLUSTERS, k=(10, 0.2), **options)
         for at_k, k in zip(report.rankers[0].at_k, (10, 50), strict=True):
             interval = metric_interval(
@@ -765,7 +765,7 @@ def test_page_does_not_change_from_run_to_run():
 
 
 def test_pages_of_two_rankers_and_of_one_label():
-    two = rank_significance_report(Y, {"a": GOOD, "b": NOISE}, k=10, n_permutations=99).to_html()
+    two = rank_significance_report(Y, {"a": GOOD, "b": NOISE}, k=10, n_resamples=99).to_html()
     assert len([1 for name, _ in Page(two).addresses if name == "src"]) == 5
     empty = Page(rank_significance_report(np.zeros(20, dtype=int), GOOD[:20], k=10).to_html())
     assert empty.open == []
@@ -782,7 +782,7 @@ def test_notebooks_show_a_part_of_a_page(nasty):
     ("arguments", "options", "n_pictures"),
     [
         ((Y, NOISE * 0), {}, 2),  # nothing varies, so that no null distribution is drawn
-        ((Y_OF_CLUSTERS, SCORE_OF_CLUSTERS), {"clusters": CLUSTERS, "n_permutations": 99}, 2),
+        ((Y_OF_CLUSTERS, SCORE_OF_CLUSTERS), {"clusters": CLUSTERS, "n_resamples": 99}, 2),
         ((Y, TIED), {"metric": RecallAtK(30)}, 3),
         ((Y, TIED), {"metric": "reciprocal_rank"}, 2),
         ((Y, dict.fromkeys("abcdefgh", GOOD)), {}, 9),  # six null distributions at most

@@ -77,12 +77,12 @@ CASES = {
     "k-never-significant": ((FEW, noise_of(FEW, 1)), {"k": [1, 5, 100]}, "hits at k = 100 could"),
     "pvalue-at-floor": (
         (Y_OF_CLUSTERS, SCORE_OF_CLUSTERS + Y_OF_CLUSTERS),
-        {"clusters": CLUSTERS, "n_permutations": 99},
+        {"clusters": CLUSTERS, "n_resamples": 99},
         "None of 99 random labellings .* 1/100",
     ),
     "pvalue-uncertain": (
         (Y_OF_CLUSTERS, NOISE + 0.16 * Y_OF_CLUSTERS),
-        {"clusters": CLUSTERS, "n_permutations": 19},
+        {"clusters": CLUSTERS, "n_resamples": 19},
         "on both sides of 0.05",
     ),
     "interval-unreliable": ((FAR, noise_of(FAR, 2) + FAR), {}, "10 positives among 2000 samples"),

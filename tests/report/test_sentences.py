@@ -23,7 +23,7 @@ Y = np.arange(400) < 40
 NOISE = RNG.normal(size=400)
 GOOD = NOISE + 3 * Y
 CLUSTERS = np.arange(400) // 4
-B99 = {"n_permutations": 99}
+B99 = {"n_resamples": 99}
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_two_sided_bound():
 
 
 def test_reports_state_bounds():
-    options = {"clusters": CLUSTERS, "k": 40, "n_permutations": 99}
+    options = {"clusters": CLUSTERS, "k": 40, "n_resamples": 99}
     report = rank_significance_report(Y, {"good": GOOD, "noise": NOISE[::-1]}, **options)
     text = report.to_text()
     conclusion, tables = text.split("\nAverage precision\n")

@@ -189,7 +189,7 @@ def test_null_distribution_is_that_of_all_placements(tie_sizes, m, beta):
 @pytest.mark.parametrize("beta", BETAS)
 def test_pvalues_are_those_of_recall(data, method, beta):
     y_true, a, _ = data
-    options = {"method": method, "n_permutations": 199}
+    options = {"method": method, "n_resamples": 199}
     cuts = [3, 12, 0.5, 60]
     for scores in (a, np.round(a)):
         found = metric_test(y_true, scores, metric=FScoreAtK(cuts, beta), **options)
@@ -271,7 +271,7 @@ def test_intervals_are_those_of_recall(data, method, beta):
     ],
 )
 def test_comparisons_are_those_of_precision(data, method):
-    options = {"method": method, "n_permutations": 199}
+    options = {"method": method, "n_resamples": 199}
     found = metric_comparison_test(*data, metric=FScoreAtK(10, 2.0), **options)
     precision = metric_comparison_test(*data, metric=PrecisionAtK(10), **options)
     factor = 5.0 * 10 / (4.0 * 12 + 10)

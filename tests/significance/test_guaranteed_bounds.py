@@ -109,7 +109,7 @@ def assert_is_bound(result, exact):
 
 @pytest.mark.parametrize("method", ["auto", "analytic"])
 def test_a_test_returns_the_bound_on_the_same_scale(method, no_errors):
-    result = average_precision_test(Y, SCORES, method=method, n_permutations=9)
+    result = average_precision_test(Y, SCORES, method=method, n_resamples=9)
     assert_is_bound(result, PVALUE)
     assert result.null_distribution.method == "analytic"
     assert result.n_resamples is None
@@ -151,7 +151,7 @@ def test_exact_results_are_not_bounds():
 
 def test_bounds_of_permutation_are_those_of_its_interval():
     for scores, is_bound in ((SCORES, True), (np.random.default_rng(0).normal(size=N), False)):
-        result = average_precision_test(Y, scores, method="permutation", n_permutations=99)
+        result = average_precision_test(Y, scores, method="permutation", n_resamples=99)
         assert result.pvalue_is_bound is is_bound is (result.n_exceedances == 0)
         assert (result.pvalue_low, result.pvalue_high) == result.pvalue_interval(0.95)
         assert result.pvalue_interval(0.5)[1] < result.pvalue_high
@@ -208,9 +208,9 @@ def scored(scorer, y_true=Y, y_score=SCORES):
 
 def test_scorers_stay_on_one_scale(no_errors):
     result = average_precision_test(Y, SCORES)
-    assert scored(make_significance_scorer(n_permutations=9)) == -result.log10_pvalue
-    assert scored(make_significance_scorer(output="pvalue", n_permutations=9)) == result.pvalue
-    outputs = make_significance_scorer(output="all", n_permutations=9)
+    assert scored(make_significance_scorer(n_resamples=9)) == -result.log10_pvalue
+    assert scored(make_significance_scorer(output="pvalue", n_resamples=9)) == result.pvalue
+    outputs = make_significance_scorer(output="all", n_resamples=9)
     assert scored(outputs["neg_log10_pvalue"]) == -result.log10_pvalue
     # Far beyond the -log10 p of any number of random labellings.
     assert -result.log10_pvalue > 15.0
@@ -289,7 +289,7 @@ PVALUE_OF_RUN = float(Fraction(1 + QUERIES, math.comb(60, PER_QUERY) ** QUERIES)
 
 
 def test_means_over_queries(no_errors_of_means):
-    result = mean_average_precision_test(RUN, n_permutations=9)
+    result = mean_average_precision_test(RUN, n_resamples=9)
     assert_is_bound(result, PVALUE_OF_RUN)
     assert f"p ≤ {result.pvalue:.1e}, a guaranteed bound, for" in result.summary()
     assert "exact test" not in result.summary()
@@ -349,7 +349,7 @@ def test_queries_by_permutation(dependence, alternative):
         dependence=dependence,
         alternative=alternative,
         method="permutation",
-        n_permutations=99,
+        n_resamples=99,
     )
     assert result.query_pvalue_is_bound.tolist() == [True, False]
     assert result.query_pvalue_low[0] == 0.0
@@ -400,7 +400,7 @@ def test_means_over_folds(no_errors_of_means):
 def test_reports(no_errors):
     pytest.importorskip("pandas")
     noise = np.random.default_rng(0).normal(size=N)
-    report = rank_significance_report(Y, {"good": SCORES, "noise": noise}, n_permutations=99)
+    report = rank_significance_report(Y, {"good": SCORES, "noise": noise}, n_resamples=99)
     test = average_precision_test(Y, SCORES)
     good, other = report.rankers
     assert good.pvalue_is_bound

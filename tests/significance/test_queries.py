@@ -637,7 +637,7 @@ def test_repr_and_pickle_of_a_null_distribution():
         (([5], [1]), {"tie_sizes": [[2, 2]]}, ValueError, "must add up to n_samples=5; .* to 4"),
         (([5], [1]), {"tie_sizes": [[5, 0]]}, ValueError, "tie_sizes must be at least 1; got 0"),
         (([5], [1]), {"method": "zhang_su"}, ValueError, "for mean average precision; got 'zhang_"),
-        (([5], [1]), {"n_permutations": 0}, ValueError, "n_permutations must be at least 1; got 0"),
+        (([5], [1]), {"n_resamples": 0}, ValueError, "n_resamples must be at least 1; got 0"),
         (([5], [1]), {"metric": "recall@6"}, ValueError, "k must be between 1 and n_samples=5"),
     ],
 )
@@ -901,7 +901,7 @@ PAIRS = {"groups": ["a", "a", "b", "b"]}
         (ROWS, {**PAIRS, "dependence": "copula"}, ValueError, "'shared'; got 'copula'"),
         (ROWS, {**PAIRS, "alternative": "more"}, ValueError, "alternative must be"),
         (ROWS, {**PAIRS, "method": "zhang_su"}, ValueError, "mean average precision; got 'zhang"),
-        (ROWS, {**PAIRS, "n_permutations": 0}, ValueError, "n_permutations must be at least 1"),
+        (ROWS, {**PAIRS, "n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
         (
             ROWS,
             {**PAIRS, "dependence": "shared", "method": "analytic"},
@@ -1005,7 +1005,7 @@ def test_same_scores_in_every_query():
     y_true, y_score, groups = shared_run(rng, 40, 5, 6, 0.0)
     y_score = y_score + 2.0 * y_true
     shared = mean_average_precision_test(
-        y_true, y_score, groups=groups, dependence="shared", n_permutations=49_999
+        y_true, y_score, groups=groups, dependence="shared", n_resamples=49_999
     )
     alone = average_precision_test(y_true[:40], y_score[:40])
     independent = mean_average_precision_test(y_true, y_score, groups=groups)
@@ -1046,7 +1046,7 @@ def test_shared_labels_must_be_the_same():
 
 def test_number_of_jobs_does_not_matter():
     y_true, y_score, groups = random_run(np.random.default_rng(5), [(60, 4), (12, 2), (90, 4)], 1)
-    for options in ({}, {"method": "permutation", "n_permutations": 2000}):
+    for options in ({}, {"method": "permutation", "n_resamples": 2000}):
         one, two = (
             mean_average_precision_test(y_true, y_score, groups=groups, n_jobs=n_jobs, **options)
             for n_jobs in (1, 2)
@@ -1056,7 +1056,7 @@ def test_number_of_jobs_does_not_matter():
     y_true, y_score, groups = shared_run(rng, 30, 4, 3, 1.0)
     one, two = (
         mean_average_precision_test(
-            y_true, y_score, groups=groups, dependence="shared", n_permutations=2000, n_jobs=n_jobs
+            y_true, y_score, groups=groups, dependence="shared", n_resamples=2000, n_jobs=n_jobs
         )
         for n_jobs in (1, 2)
     )
@@ -1100,7 +1100,7 @@ def test_repr_and_sentence():
 
 def test_random_generator_as_the_source():
     y_true, y_score, groups = random_run(np.random.default_rng(5), [(60, 4), (12, 2)])
-    options = {"groups": groups, "method": "permutation", "n_permutations": 500}
+    options = {"groups": groups, "method": "permutation", "n_resamples": 500}
     first, second = (
         mean_average_precision_test(
             y_true, y_score, random_state=np.random.default_rng(8), **options
@@ -1151,7 +1151,7 @@ def test_size_with_shared_labels(long):
     shared, values = [], []
     for _ in range(300 if long else 150):
         y_true, y_score, groups = shared_run(rng, 40, 3, 10, 0.5)
-        options = {"groups": groups, "dependence": "shared", "n_permutations": 499}
+        options = {"groups": groups, "dependence": "shared", "n_resamples": 499}
         result = mean_average_precision_test(y_true, y_score, **options)
         shared.append(result.pvalue)
         values.append(result.statistic)

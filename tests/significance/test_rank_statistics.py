@@ -458,7 +458,7 @@ def test_one_negative_may_be_anywhere(name, n):
         assert result.pvalue == pytest.approx((n - rank + 1) / n, rel=1e-12)
         assert null.pvalue(result.statistic, "less") == pytest.approx(rank / n, rel=1e-12)
     assert null.support() == pytest.approx((0.0, 1.0), rel=1e-14, abs=1e-14)
-    sampled = CASES[name].null(n, n - 1, method="permutation", n_permutations=2000)
+    sampled = CASES[name].null(n, n - 1, method="permutation", n_resamples=2000)
     assert sampled.pvalue(0.0) == 1.0
     if name == "roc_auc":
         assert null.mean() == pytest.approx(0.5, rel=1e-14)
@@ -876,8 +876,8 @@ def test_wrong_options(name):
         case.null(5.0, 2)
     with pytest.raises(ValueError, match=r"tie_sizes must add up to n_samples=5; .* up to 4"):
         case.null(5, 2, tie_sizes=[2, 2])
-    with pytest.raises(ValueError, match=r"n_permutations must be at least 1; got 0"):
-        case.null(5, 2, n_permutations=0)
+    with pytest.raises(ValueError, match=r"n_resamples must be at least 1; got 0"):
+        case.null(5, 2, n_resamples=0)
     with pytest.raises(TypeError, match=r"y_score is missing"):
         case.run(y_true)
     with pytest.raises(TypeError, match=r"is a function of \(y_true, y_score\), not a scorer"):

@@ -95,7 +95,7 @@ def test_options_reach_the_test(alternative, method):
     options = {
         "alternative": alternative,
         "method": method,
-        "n_permutations": 199,
+        "n_resamples": 199,
         "random_state": 5,
     }
     result = average_precision_test(Y_TRUE, Y_SCORE, **options)

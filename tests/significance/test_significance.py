@@ -263,7 +263,7 @@ def test_two_sided_is_twice_the_smaller_side_at_most_one():
 def test_permutation_pvalue_agrees_with_the_exact_one():
     ranking = Ranking.from_counts([1] * 30, [0, 1, 1] + [0] * 9 + [1] + [0] * 16 + [1])
     exact = average_precision_test(ranking).pvalue
-    result = average_precision_test(ranking, method="permutation", n_permutations=4999)
+    result = average_precision_test(ranking, method="permutation", n_resamples=4999)
     assert result.method == "permutation"
     standard_error = math.sqrt(exact * (1 - exact) / 5000)
     assert abs(result.pvalue - exact) < 4 * standard_error
@@ -275,7 +275,7 @@ def test_permutation_pvalue_agrees_with_the_exact_one():
 
 def test_smallest_permutation_pvalue():
     ranking = Ranking.from_counts([1] * 60, [1] * 10 + [0] * 50)
-    result = average_precision_test(ranking, method="permutation", n_permutations=99)
+    result = average_precision_test(ranking, method="permutation", n_resamples=99)
     assert result.pvalue == pytest.approx(1 / 100, rel=1e-12)
 
 
@@ -286,7 +286,7 @@ def test_random_state_decides_the_permutations():
         return average_precision_test(
             ranking,
             method="permutation",
-            n_permutations=299,
+            n_resamples=299,
             random_state=random_state,
             **options,
         ).pvalue
@@ -398,7 +398,7 @@ Y_TRUE, Y_SCORE = [0, 1, 0, 1], [0.1, 0.4, 0.3, 0.2]
         ({"k": 5}, ValueError, r"k.*5"),
         ({"k": 1.5}, (TypeError, ValueError), r"k.*1\.5"),
         ({"k": "3"}, (TypeError, ValueError), r"k.*'3'"),
-        ({"n_permutations": 0, "method": "permutation"}, ValueError, r"n_permutations.*0"),
+        ({"n_resamples": 0, "method": "permutation"}, ValueError, r"n_resamples.*0"),
         ({"k": 2, "method": "zhang_su"}, ValueError, r"'zhang_su' is an approximation for average"),
         ({"random_state": "seed"}, ValueError, r"seed"),
         ({"pos_label": 2}, ValueError, r"pos_label=2 is not a label of y_true"),
@@ -503,7 +503,7 @@ def test_two_sided_logarithm_of_resamples():
             y_score,
             alternative="two-sided",
             strata=[0] * 100,
-            n_permutations=999,
+            n_resamples=999,
             metric="roc_auc",
         )
         # No random labelling is as extreme: (0 + 1) / (999 + 1), twice.

@@ -409,7 +409,7 @@ def test_every_k_at_once():
 @pytest.mark.parametrize("method", ["analytic", "permutation", "binomial", "normal"])
 def test_arrays_of_k_equal_one_distribution_each(metric, method):
     cuts = np.array([[2, 5, 7], [9, 15, 20]])
-    options = {"tie_sizes": [4, 6, 10], "method": method, "n_permutations": 99}
+    options = {"tie_sizes": [4, 6, 10], "method": method, "n_resamples": 99}
     null = DISTRIBUTIONS[metric](20, 7, k=cuts, **options)
     x = np.array([0.1, 0.3, 0.5])
     for index in np.ndindex(2, 3):
@@ -681,8 +681,8 @@ def test_only_positives(metric):
 
 def test_jobs_and_seeds():
     y_true, y_score = labels_and_scores((1,) * 30, (1, 2, 5, 9, 20))
-    one = recall_at_k_test(y_true, y_score, k=6, method="permutation", n_permutations=199)
-    two = recall_at_k_test(y_true, y_score, k=6, method="permutation", n_permutations=199, n_jobs=2)
+    one = recall_at_k_test(y_true, y_score, k=6, method="permutation", n_resamples=199)
+    two = recall_at_k_test(y_true, y_score, k=6, method="permutation", n_resamples=199, n_jobs=2)
     assert one.pvalue == two.pvalue
     assert one.method == "permutation"
 
@@ -810,7 +810,7 @@ def test_hits_needed_among_very_many():
         ({"k": 3, "method": "pearson3"}, ValueError, r"'binomial' for \w+ at 3; got 'pearson3'"),
         ({"k": 3, "method": "zhang_su"}, ValueError, r"'normal', 'binomial' for \w+ at 3; got 'zh"),
         ({"k": 3, "method": "exact"}, ValueError, "method must be one of 'auto', .*; got 'exact'"),
-        ({"k": 3, "n_permutations": 0}, ValueError, "n_permutations must be at least 1; got 0"),
+        ({"k": 3, "n_resamples": 0}, ValueError, "n_resamples must be at least 1; got 0"),
         ({"k": 3, "random_state": -1}, ValueError, "random_state must be at least 0; got -1"),
     ],
 )

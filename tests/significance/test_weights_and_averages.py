@@ -77,17 +77,15 @@ def enumerated_tail(values, x, alternative):
     return np.array([np.mean(values <= t + 1e-12 * abs(t)) for t in x])
 
 
-def assert_same_distribution(null, values, n_permutations):
+def assert_same_distribution(null, values, n_resamples):
     """The resamples agree with all permutations, within Monte Carlo error."""
     x = np.unique(np.round(values, 10))[:: max(1, values.size // 60)]
     for alternative in ALTERNATIVES:
         # Halfway between values, so that rounding decides nothing.
         t = x - 1e-9 if alternative == "greater" else x + 1e-9
         tail = enumerated_tail(values, t, alternative)
-        error = np.sqrt(tail * (1 - tail) / n_permutations)
-        assert np.all(
-            np.abs(null.pvalue(t, alternative) - tail) <= 4.5 * error + 2 / n_permutations
-        )
+        error = np.sqrt(tail * (1 - tail) / n_resamples)
+        assert np.all(np.abs(null.pvalue(t, alternative) - tail) <= 4.5 * error + 2 / n_resamples)
 
 
 def quiet_test(*args, **options):
@@ -143,7 +141,7 @@ def test_weighted_statistic_is_that_of_scikit_learn(kind, follow):
         y_score = rng.integers(n_scores, size=n_samples) / 7
         weights = random_weights(rng, y_true, kind)
         result = quiet_test(
-            y_true, y_score, sample_weight=weights, weights_follow=follow, n_permutations=1
+            y_true, y_score, sample_weight=weights, weights_follow=follow, n_resamples=1
         )
         expected = sklearn_value(y_true, y_score, sample_weight=weights)
         assert result.statistic == pytest.approx(expected, rel=1e-12, abs=1e-15)
@@ -167,7 +165,7 @@ def test_statistic_over_classes_is_that_of_scikit_learn(average, weighted, follo
                 **options,
                 weights_follow=follow,
                 method="permutation",
-                n_permutations=1,
+                n_resamples=1,
             )
             expected = sklearn_value(y_true, scores, **options)
             assert_allclose(result.statistic, expected, rtol=1e-12, atol=1e-15)
@@ -184,15 +182,15 @@ def test_weighted_distribution_is_that_of_all_permutations(follow, kind, n_score
     y_true = np.array([1, 0, 1, 0, 0, 1])
     y_score = rng.integers(n_scores, size=6)
     weights = random_weights(rng, y_true, kind)
-    n_permutations = 9999
+    n_resamples = 9999
     result = quiet_test(
-        y_true, y_score, sample_weight=weights, weights_follow=follow, n_permutations=n_permutations
+        y_true, y_score, sample_weight=weights, weights_follow=follow, n_resamples=n_resamples
     )
     assert result.method == result.null_distribution.method == "permutation"
     values = all_permuted(y_true[:, None], y_score[:, None], weights, follow, "macro")
-    assert_same_distribution(result.null_distribution, values, n_permutations)
+    assert_same_distribution(result.null_distribution, values, n_resamples)
     assert result.null_distribution.mean() == pytest.approx(
-        values.mean(), abs=4.5 * values.std() / math.sqrt(n_permutations) + 1e-12
+        values.mean(), abs=4.5 * values.std() / math.sqrt(n_resamples) + 1e-12
     )
     assert result.null_distribution.std() == pytest.approx(values.std(), rel=0.05, abs=1e-12)
 
@@ -208,7 +206,7 @@ def test_pvalue_of_six_weighted_samples_by_scikit_learn():
             values.append(average_precision_score(y_true[order], y_score, sample_weight=moved))
         expected = np.mean(np.array(values) >= observed * (1 - 1e-12))
         result = average_precision_test(
-            y_true, y_score, sample_weight=weights, weights_follow=follow, n_permutations=9999
+            y_true, y_score, sample_weight=weights, weights_follow=follow, n_resamples=9999
         )
         error = math.sqrt(expected * (1 - expected) / 9999)
         assert abs(result.pvalue - expected) < 4.5 * error + 1e-4
@@ -225,23 +223,23 @@ def test_distribution_of_an_average_is_that_of_all_permutations(average, follow,
         labels[1, 2] = 1
     scores = rng.integers(5, size=(6, 3)) / 4
     weights = None if follow is None else random_weights(rng, labels[:, 0], "any")
-    n_permutations = 9999
+    n_resamples = 9999
     result = average_precision_test(
         labels if multilabel else labels.argmax(axis=1),
         scores,
         average=average,
         sample_weight=weights,
         weights_follow=follow or "label",
-        n_permutations=n_permutations,
+        n_resamples=n_resamples,
     )
     values = all_permuted(
         labels, scores, np.ones(6) if weights is None else weights, follow, average
     )
     null = result.null_distribution
-    assert_same_distribution(null, values, n_permutations)
+    assert_same_distribution(null, values, n_resamples)
     # The mean over classes without weights is exact.
     exact = follow is None and average != "micro"
-    tolerance = 1e-12 if exact else 4.5 * values.std() / math.sqrt(n_permutations)
+    tolerance = 1e-12 if exact else 4.5 * values.std() / math.sqrt(n_resamples)
     assert null.mean() == pytest.approx(values.mean(), abs=tolerance)
     assert result.zscore == (result.statistic - null.mean()) / null.std()
     assert result.adjusted_statistic == pytest.approx(
@@ -310,7 +308,7 @@ def test_each_class_is_tested_as_by_itself(weighted, multilabel):
     labels = label_binarize(y_true, classes=[0, 1, 2])
     if multilabel:
         labels[:10, 1] = 1
-    options = {"sample_weight": weights, "n_permutations": 199} if weighted else {}
+    options = {"sample_weight": weights, "n_resamples": 199} if weighted else {}
     result = average_precision_test(labels if multilabel else y_true, scores, **options)
     assert type(result.null_distribution) is tuple
     for column in range(3):
@@ -328,7 +326,7 @@ def test_each_class_is_tested_as_by_itself(weighted, multilabel):
 
 def test_labels_of_any_type_in_sorted_order():
     y_true, scores, _ = class_data()
-    expected = average_precision_test(y_true, scores, average="macro", n_permutations=99)
+    expected = average_precision_test(y_true, scores, average="macro", n_resamples=99)
     names = np.array(["ant", "bee", "cow"])[y_true]
     for labels, table in (
         (names, scores),
@@ -341,7 +339,7 @@ def test_labels_of_any_type_in_sorted_order():
         (pd.DataFrame(label_binarize(y_true, classes=[0, 1, 2])), scores),
         (label_binarize(y_true, classes=[0, 1, 2]).astype(bool).tolist(), scores),
     ):
-        result = average_precision_test(labels, table, average="macro", n_permutations=99)
+        result = average_precision_test(labels, table, average="macro", n_resamples=99)
         assert result.statistic == expected.statistic
         assert result.pvalue == expected.pvalue
 
@@ -365,9 +363,9 @@ def test_binary_labels_ignore_average(average):
     assert result.method == "analytic"
     assert result.pvalue == pytest.approx(2 / 56, rel=1e-12)
     weights = [2, 1, 1, 1, 3, 1, 1, 1]
-    plain = average_precision_test(y_true, y_score, sample_weight=weights, n_permutations=99)
+    plain = average_precision_test(y_true, y_score, sample_weight=weights, n_resamples=99)
     with_average = average_precision_test(
-        y_true, y_score, sample_weight=weights, n_permutations=99, average=average
+        y_true, y_score, sample_weight=weights, n_resamples=99, average=average
     )
     assert plain.pvalue == with_average.pvalue
 
@@ -375,7 +373,7 @@ def test_binary_labels_ignore_average(average):
 def test_positive_label_of_several_classes_is_ignored():
     y_true, scores, _ = class_data()
     one, other = (
-        average_precision_test(y_true, scores, average="macro", pos_label=p, n_permutations=99)
+        average_precision_test(y_true, scores, average="macro", pos_label=p, n_resamples=99)
         for p in (1, 7)
     )
     assert one.pvalue == other.pvalue
@@ -396,17 +394,15 @@ def test_equal_weights_are_no_weights():
         at_k = average_precision_test(binary, scores[:, 0], k=10, method="normal", **options)
         assert at_k.method == "normal"
         assert average_precision_test(y_true, scores, **options).method == "analytic"
-        macro = average_precision_test(
-            y_true, scores, average="macro", n_permutations=99, **options
-        )
+        macro = average_precision_test(y_true, scores, average="macro", n_resamples=99, **options)
         assert macro.pvalue == (
-            average_precision_test(y_true, scores, average="macro", n_permutations=99).pvalue
+            average_precision_test(y_true, scores, average="macro", n_resamples=99).pvalue
         )
 
 
 def test_scale_of_the_weights_does_not_matter():
     y_true, scores, weights = class_data()
-    options = {"average": "macro", "n_permutations": 199}
+    options = {"average": "macro", "n_resamples": 199}
     one = average_precision_test(y_true, scores, sample_weight=weights, **options)
     for scale in (1e6, 1e308, 1e-300):
         other = average_precision_test(y_true, scores, sample_weight=scale * weights, **options)
@@ -444,9 +440,7 @@ def test_number_of_jobs_does_not_change_the_pvalue(name):
     # Several chunks, one random stream each.
     data, options = case_arguments(name)
     distributions = [
-        average_precision_test(
-            *data, **options, n_permutations=3000, n_jobs=n_jobs
-        ).null_distribution
+        average_precision_test(*data, **options, n_resamples=3000, n_jobs=n_jobs).null_distribution
         for n_jobs in (None, 2)
     ]
     q = np.linspace(0.01, 0.99, 50)
@@ -459,7 +453,7 @@ def test_random_state_decides_the_permutations(name):
 
     def quantiles(random_state):
         null = average_precision_test(
-            *data, **options, n_permutations=99, random_state=random_state
+            *data, **options, n_resamples=99, random_state=random_state
         ).null_distribution
         return tuple(null.ppf([0.2, 0.4, 0.6, 0.8]))
 
@@ -472,7 +466,7 @@ def test_random_state_decides_the_permutations(name):
 @pytest.mark.parametrize("name", CASES)
 def test_permutation_distribution_has_the_common_interface(name):
     data, options = case_arguments(name, n_samples=60)
-    result = average_precision_test(*data, **options, n_permutations=499)
+    result = average_precision_test(*data, **options, n_resamples=499)
     null = result.null_distribution
     copy = pickle.loads(pickle.dumps(result)).null_distribution
     assert copy.pvalue(0.4) == null.pvalue(0.4)
@@ -501,7 +495,7 @@ def test_permutation_distribution_has_the_common_interface(name):
 def test_pvalue_of_one_permutation():
     data, options = case_arguments("any weights", n_samples=60)
     for seed in range(5):
-        result = average_precision_test(*data, **options, n_permutations=1, random_state=seed)
+        result = average_precision_test(*data, **options, n_resamples=1, random_state=seed)
         assert result.pvalue in (0.5, 1.0)
         assert result.null_distribution.pvalue(2.0) == 0.5
 
@@ -509,14 +503,12 @@ def test_pvalue_of_one_permutation():
 def test_smallest_pvalue():
     y_true = np.arange(60) < 10
     weights = np.random.default_rng(0).random(60)
-    result = average_precision_test(
-        y_true, -np.arange(60), sample_weight=weights, n_permutations=99
-    )
+    result = average_precision_test(y_true, -np.arange(60), sample_weight=weights, n_resamples=99)
     assert result.statistic == pytest.approx(1.0)
     assert result.adjusted_statistic == pytest.approx(1.0)
     assert result.pvalue == 1 / 100
     less = average_precision_test(
-        y_true, np.arange(60), sample_weight=weights, n_permutations=99, alternative="less"
+        y_true, np.arange(60), sample_weight=weights, n_resamples=99, alternative="less"
     )
     assert less.pvalue == 1 / 100
 
@@ -527,7 +519,7 @@ def test_memory_does_not_grow_with_the_number_of_permutations(name):
     data, options = case_arguments(name, n_samples=100_000)
     tracemalloc.start()
     try:
-        quiet_test(*data, **options, n_permutations=20 if name == "any weights" else 50)
+        quiet_test(*data, **options, n_resamples=20 if name == "any weights" else 50)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -549,7 +541,7 @@ def rejections(n_tests, weights_of, follow):
             y_score,
             sample_weight=weights_of(rng, y_true),
             weights_follow=follow,
-            n_permutations=99,
+            n_resamples=99,
             random_state=rng,
         )
         n_rejected += result.pvalue <= 0.05
@@ -590,7 +582,7 @@ def test_size_of_an_average_over_classes(long):
     for _ in range(n_tests):
         y_true = rng.permutation(np.arange(60) % 3)
         result = average_precision_test(
-            y_true, rng.normal(size=(60, 3)), average="macro", n_permutations=99, random_state=rng
+            y_true, rng.normal(size=(60, 3)), average="macro", n_resamples=99, random_state=rng
         )
         n_rejected += result.pvalue <= 0.05
     assert abs(n_rejected / n_tests - 0.05) < 4 * math.sqrt(0.05 * 0.95 / n_tests)
@@ -608,7 +600,7 @@ def test_positives_without_weight_are_none(follow, y_true):
             [4, 3, 2, 1],
             sample_weight=[0, 1, 2, 3],
             weights_follow=follow,
-            n_permutations=9,
+            n_resamples=9,
         )
     assert (result.statistic, result.pvalue, result.log10_pvalue) == (0.0, 1.0, 0.0)
     assert math.isnan(result.zscore)
@@ -627,7 +619,7 @@ def test_only_positives(follow):
 
 def test_constant_score():
     y_true, weights = [1, 0, 0, 1, 0], [1, 2, 3, 4, 5.5]
-    result = average_precision_test(y_true, [1] * 5, sample_weight=weights, n_permutations=99)
+    result = average_precision_test(y_true, [1] * 5, sample_weight=weights, n_resamples=99)
     assert result.statistic == pytest.approx(5 / 15.5)
     assert result.pvalue == 1.0
     assert math.isnan(result.zscore)
@@ -645,7 +637,7 @@ def test_class_without_samples():
     assert (each.statistic[1], each.pvalue[1]) == (0.0, 1.0)
     assert np.isnan(each.zscore).tolist() == [False, True, False]
     with pytest.warns(UndefinedMetricWarning, match=message):
-        macro = average_precision_test(labels, scores, average="macro", n_permutations=99)
+        macro = average_precision_test(labels, scores, average="macro", n_resamples=99)
     assert macro.statistic == pytest.approx(each.statistic.mean())
     # Two of three classes can be ranked perfectly.
     mean = macro.null_distribution.mean()
@@ -654,7 +646,7 @@ def test_class_without_samples():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for average in ("weighted", "micro"):
-            average_precision_test(labels, scores, average=average, n_permutations=9)
+            average_precision_test(labels, scores, average=average, n_resamples=9)
 
 
 @pytest.mark.parametrize("average", [None, *AVERAGES])
@@ -662,7 +654,7 @@ def test_no_samples_of_any_class(average):
     scores = np.arange(12.0).reshape(4, 3)
     with pytest.warns(UndefinedMetricWarning, match="without positives in y_true"):
         result = average_precision_test(
-            np.zeros((4, 3), int), scores, average=average, n_permutations=9
+            np.zeros((4, 3), int), scores, average=average, n_resamples=9
         )
     assert np.all(np.asarray(result.statistic) == 0.0)
     assert np.all(np.asarray(result.pvalue) == 1.0)
@@ -685,7 +677,7 @@ def test_weights_that_depend_on_the_labels(weights, reason):
     y_true, y_score = np.arange(60) % 3, rng.normal(size=60)
     binary = (y_true == 0).astype(int)
     sample_weight = weights(rng, binary)
-    options = {"sample_weight": sample_weight, "n_permutations": 9}
+    options = {"sample_weight": sample_weight, "n_resamples": 9}
     with pytest.warns(UserWarning, match=reason) as record:
         average_precision_test(binary, y_score, weights_follow="score", **options)
     assert "use weights_follow='label'" in str(record[0].message)
@@ -708,7 +700,7 @@ def test_weights_that_depend_on_the_labels(weights, reason):
 def messages_of(*args, **options):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        average_precision_test(*args, n_permutations=9, **options)
+        average_precision_test(*args, n_resamples=9, **options)
     return [str(warning.message) for warning in caught]
 
 
@@ -851,7 +843,7 @@ def test_methods_that_need_a_distribution(method):
         (CLASSES, {"average": "macro", "k": 5}, ValueError, "k must be between 1 and n_samples=4"),
         (CLASSES, {"average": "macro", "method": "guess"}, ValueError, "method.*'guess'"),
         (CLASSES, {"average": "macro", "normalize": "max"}, ValueError, "normalize.*'max'"),
-        (CLASSES, {"average": "macro", "n_permutations": 0}, ValueError, "n_permutations.*0"),
+        (CLASSES, {"average": "macro", "n_resamples": 0}, ValueError, "n_resamples.*0"),
         (CLASSES, {"average": "macro", "random_state": "seed"}, ValueError, "seed"),
         (CLASSES, {"alternative": "more"}, ValueError, "alternative must be .*; got 'more'"),
     ],

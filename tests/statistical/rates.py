@@ -328,7 +328,7 @@ def comparison_rates(
     *,
     correlation=0.5,
     difference=None,
-    n_permutations=199,
+    n_resamples=199,
 ):
     """Share of p-values up to .05, by method, and of intervals that hold the difference."""
     found = dict.fromkeys([*methods, *([] if difference is None else ["interval"])], 0)
@@ -337,7 +337,7 @@ def comparison_rates(
         scores = scores_of_two(populations, n_samples, n_positives, correlation, rng)
         pair = pair_of(metric, positive, *scores)
         for method in methods:
-            draws = Draws(n_permutations, np.random.SeedSequence(int(seed)))
+            draws = Draws(n_resamples, np.random.SeedSequence(int(seed)))
             found[method] += _compare(pair, "two-sided", method, None, draws).pvalue <= 0.05
         if difference is not None:
             low, high = pair.interval()(LEVEL)
@@ -345,12 +345,12 @@ def comparison_rates(
     return {name: count / n_data_sets for name, count in found.items()}
 
 
-def query_rates(n_queries, shifts, n_data_sets, rng, n_permutations=199):
+def query_rates(n_queries, shifts, n_data_sets, rng, n_resamples=199):
     """Share of p-values up to .05 of two runs over queries, by method."""
     found = {"sign_flip": 0, "t": 0}
     for seed in rng.integers(2**31, size=n_data_sets):
         differences = query_values(n_queries, shifts, rng) @ [1.0, -1.0]
-        draws = Draws(n_permutations, np.random.SeedSequence(int(seed)))
+        draws = Draws(n_resamples, np.random.SeedSequence(int(seed)))
         pvalue, *_ = _pvalue_of_swaps(SignFlipSampler(differences), draws, "two-sided")
         found["sign_flip"] += pvalue <= 0.05
         found["t"] += stats.ttest_1samp(differences, 0.0).pvalue <= 0.05

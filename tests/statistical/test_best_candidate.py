@@ -69,7 +69,7 @@ def test_size_for_fixed_scores(kind, standardize, long):
             random_labels(rng, 100, 12),
             scores,
             standardize=standardize,
-            n_permutations=N_PERMUTATIONS,
+            n_resamples=N_PERMUTATIONS,
             random_state=seed,
         )
         for seed in range(4000 if long else 50)
@@ -90,9 +90,7 @@ def test_size_where_some_candidates_are_better_than_chance(long):
         y_true = random_labels(rng, 100, 12)
         scores = fixed_scores("without ties")
         scores[:, 0] += 3.0 * y_true
-        result = best_candidate_test(
-            y_true, scores, n_permutations=N_PERMUTATIONS, random_state=seed
-        )
+        result = best_candidate_test(y_true, scores, n_resamples=N_PERMUTATIONS, random_state=seed)
         assert result.best_index == 0
         smallest.append(result.pvalue[1:].min())
     assert_at_most_nominal(smallest)
@@ -110,7 +108,7 @@ def test_power_for_one_signal_among_noise(long):
             result = best_candidate_test(
                 y_true,
                 scores[:, :n_candidates],
-                n_permutations=N_PERMUTATIONS,
+                n_resamples=N_PERMUTATIONS,
                 random_state=seed,
             )
             pvalues.append(result.pvalue[0])
@@ -175,9 +173,7 @@ def smallest_pvalues(use, n_samples, n_data_sets):
         if use == "fold means":
             pvalues.append(smallest_pvalue_by_fold_means(rng, y, folds, scores))
         else:
-            result = best_candidate_test(
-                y, scores, n_permutations=N_PERMUTATIONS, random_state=seed
-            )
+            result = best_candidate_test(y, scores, n_resamples=N_PERMUTATIONS, random_state=seed)
             pvalues.append(result.pvalue.min())
     return np.array(pvalues)
 

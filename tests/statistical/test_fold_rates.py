@@ -218,7 +218,7 @@ def test_level_of_a_search():
     )
     pvalues = [
         search_permutation_test(
-            search, *noise(rng, 60, 20), n_permutations=19, random_state=seed
+            search, *noise(rng, 60, 20), n_resamples=19, random_state=seed
         ).pvalue
         for seed in range(300)
     ]

@@ -128,25 +128,25 @@ def folds(X, y, **options):
 
 def refits(X, y, **options):
     # The tests of the folds are not used.
-    options = {"n_permutations": 1, "refit_permutations": 19, **options}
+    options = {"n_resamples": 1, "refit_permutations": 19, **options}
     return cross_val_significance(Means(), X, y, **options).refit_pvalue
 
 
-def grid(X, y, n_permutations=19, **options):
+def grid(X, y, n_resamples=19, **options):
     search = GridSearchCV(
         Means(), {"power": [0, 1]}, cv=StratifiedGroupKFold(2, shuffle=True, random_state=0)
     )
     search.set_params(scoring="average_precision")
-    return search_permutation_test(search, X, y, n_permutations=n_permutations, **options).pvalue
+    return search_permutation_test(search, X, y, n_resamples=n_resamples, **options).pvalue
 
 
 def best(X, y, **options):
     candidates = np.c_[X, X.sum(axis=1), np.round(X[:, 0])]
-    return best_candidate_test(y, candidates, n_permutations=199, **options).pvalue.min()
+    return best_candidate_test(y, candidates, n_resamples=199, **options).pvalue.min()
 
 
 ORDER = {"cv": TimeSeriesSplit(4), "order": np.arange(1000), "combine": "fisher"}
-CLUSTERS = {"clusters": GROUP, "n_permutations": 999}
+CLUSTERS = {"clusters": GROUP, "n_resamples": 999}
 VALID = {
     "sorted rows, default folds": (sorted_rows, folds, {}),
     "drifting rows, default folds": (drifting_rows, folds, {}),
@@ -154,9 +154,9 @@ VALID = {
     "groups of sizes, two folds": (
         groups_of_sizes,
         folds,
-        {"clusters": PATIENT, "n_permutations": 999, "cv": 2},
+        {"clusters": PATIENT, "n_resamples": 999, "cv": 2},
     ),
-    "sites, default folds": (sites, folds, {"strata": SITE, "n_permutations": 999}),
+    "sites, default folds": (sites, folds, {"strata": SITE, "n_resamples": 999}),
     "groups, refits": (groups_of_sizes, refits, {"clusters": PATIENT, "cv": 2}),
     "groups, search": (groups_of_sizes, grid, {"clusters": PATIENT, "groups": PATIENT}),
     "groups, best candidate": (whole_groups, best, {"clusters": GROUP}),

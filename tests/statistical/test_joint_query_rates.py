@@ -49,7 +49,7 @@ def test_size_of_the_mean(name, long):
             y_true,
             y_score,
             groups=groups,
-            n_permutations=N_PERMUTATIONS,
+            n_resamples=N_PERMUTATIONS,
             random_state=i,
             **{name: members},
         )
@@ -60,7 +60,7 @@ def test_size_of_the_mean(name, long):
                 y_score,
                 groups=groups,
                 method="permutation",
-                n_permutations=N_PERMUTATIONS,
+                n_resamples=N_PERMUTATIONS,
                 random_state=i,
             ).pvalue
     for level in (0.05, 0.01):
@@ -83,7 +83,7 @@ def test_family_wise_error_of_shared_labels(n_signals, long):
             y_score,
             groups=groups,
             dependence="shared",
-            n_permutations=N_PERMUTATIONS,
+            n_resamples=N_PERMUTATIONS,
             random_state=i,
         )
         maxt[i] = result.query_pvalue_maxt[n_signals:].min()

@@ -59,7 +59,7 @@ def pvalues(design, n_data_sets, seed, signal=0.0, restricted=True, test=average
             y_true,
             y_score,
             method="permutation",
-            n_permutations=N_PERMUTATIONS,
+            n_resamples=N_PERMUTATIONS,
             random_state=i,
             **options,
         )
@@ -156,7 +156,7 @@ def test_average_precision_within_strata(long):
             observed[row, i] = mean_average_precision_score(y_true, y_score, groups=site)
             if i < pooled.shape[1]:
                 pooled[row, i] = average_precision_test(
-                    y_true, y_score, strata=site, n_permutations=N_PERMUTATIONS, random_state=i
+                    y_true, y_score, strata=site, n_resamples=N_PERMUTATIONS, random_state=i
                 ).pvalue
     within = null.pvalue(observed)
     for level in (0.05, 0.01):

@@ -26,7 +26,7 @@ def pvalues(rho, n_data_sets, seed, signal=0.0, block_length=None, along_series=
         y_true[np.argsort(-latent)[:M]] = 1
         options = {"order": range(N), "block_length": block_length} if along_series else {}
         if block_length is not None:
-            options |= {"n_permutations": 199, "random_state": i}
+            options |= {"n_resamples": 199, "random_state": i}
         found[i] = average_precision_test(y_true, y_score + signal * latent, **options).pvalue
     return found
 

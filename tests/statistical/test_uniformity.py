@@ -110,8 +110,8 @@ def test_sampling_ranks_is_sampling_hits_per_block():
     assert stats.ks_2samp(*drawn).pvalue > 1e-4
 
 
-@pytest.mark.parametrize("n_permutations", [39])
-def test_permutation_test_keeps_its_level(n_permutations, long):
+@pytest.mark.parametrize("n_resamples", [39])
+def test_permutation_test_keeps_its_level(n_resamples, long):
     n_data_sets = 4000 if long else 200
     rng = np.random.default_rng(7)
     y_true = np.r_[np.ones(5, int), np.zeros(45, int)]
@@ -120,7 +120,7 @@ def test_permutation_test_keeps_its_level(n_permutations, long):
             y_true,
             np.round(rng.normal(size=50), 1),
             method="permutation",
-            n_permutations=n_permutations,
+            n_resamples=n_resamples,
             random_state=seed,
         ).pvalue
         for seed in range(n_data_sets)

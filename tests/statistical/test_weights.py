@@ -30,7 +30,7 @@ def pvalues(weights, follow, n_data_sets):
                 y_score,
                 sample_weight=WEIGHTS[weights](rng, y_true, y_score),
                 weights_follow=follow,
-                n_permutations=N_PERMUTATIONS,
+                n_resamples=N_PERMUTATIONS,
                 random_state=i,
             ).pvalue
         warned += any("sample_weight depends on" in str(warning.message) for warning in caught)

@@ -72,7 +72,7 @@ def test_ties_against_enumeration(tie_sizes, n_positives):
 @pytest.mark.parametrize("method", ["analytic", "permutation", "normal", "pearson3"])
 def test_moments_are_exact_whatever_the_method(method):
     sizes = (2, 3, 1, 2)
-    null = ap_null_distribution(8, 3, tie_sizes=sizes, method=method, n_permutations=9)
+    null = ap_null_distribution(8, 3, tie_sizes=sizes, method=method, n_resamples=9)
     mean, variance = oracles.mean_and_variance_with_ties(sizes, 3)
     assert_allclose(null.mean(), float(mean), rtol=1e-13)
     assert_allclose(null.var(), float(variance), rtol=1e-12)
