@@ -104,7 +104,7 @@ def build_parser() -> argparse.ArgumentParser:
         help="significance level, by default 0.1, 0.05 and 0.01; may be repeated",
     )
     curve.add_argument(
-        "--max-k",
+        "--max-rank",
         type=_cut_off,
         metavar="K",
         help="largest k of interest, a number of items or a fraction of them; choose it without "

@@ -78,7 +78,7 @@ SIGNATURES = {
         "(y_true, y_score=None, *, min_hits=1, max_rank=None, pos_label=1)"
     ),
     "top_k_significance_curve": (
-        "(y_true, y_score=None, *, alpha=(0.1, 0.05, 0.01), max_k=None, pos_label=1)"
+        "(y_true, y_score=None, *, alpha=(0.1, 0.05, 0.01), max_rank=None, pos_label=1)"
     ),
     "precision_at_k_score": "(y_true, y_score=None, *, k, pos_label=1)",
     "r_precision_score": "(y_true, y_score=None, *, pos_label=1)",

@@ -157,11 +157,11 @@ def curve(arguments: argparse.Namespace) -> None:
     alpha = arguments.alpha or [0.1, 0.05, 0.01]
     with _errors_in_one_line():
         curves = {
-            name: top_k_significance_curve(ranking, alpha=alpha, max_k=arguments.max_k)
+            name: top_k_significance_curve(ranking, alpha=alpha, max_rank=arguments.max_rank)
             for name, ranking in rankings.items()
         }
     tests = {
-        name: minimum_hypergeometric_test(ranking, max_rank=arguments.max_k)
+        name: minimum_hypergeometric_test(ranking, max_rank=arguments.max_rank)
         for name, ranking in rankings.items()
     }
     paths = [] if arguments.plots is None else [_write_curves(curves, arguments.plots)]

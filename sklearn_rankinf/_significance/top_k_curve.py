@@ -220,7 +220,7 @@ def top_k_significance_curve(
     y_score: ArrayLike | None = None,
     *,
     alpha: ArrayLike = (0.1, 0.05, 0.01),
-    max_k: float | None = None,
+    max_rank: float | None = None,
     pos_label: PosLabel = 1,
 ) -> TopKSignificanceCurve:
     r"""Compare the hits among the first k samples with random selection, for every k.
@@ -237,7 +237,7 @@ def top_k_significance_curve(
         ranking.
     alpha : float or array-like of shape (n_alpha,), default=(0.1, 0.05, 0.01)
         Significance levels, between 0 and 1.
-    max_k : int or float, optional
+    max_rank : int or float, optional
         Largest cut-off of interest: a number of samples, or a fraction of them between 0 and 1,
         rounded up. Fewer cut-offs lower the simultaneous bounds. It must be chosen without looking
         at the labels. By default all samples.
@@ -256,7 +256,7 @@ def top_k_significance_curve(
         If an argument has the wrong type.
     ValueError
         If labels or scores are missing, not finite or of different lengths, if an alpha is not
-        between 0 and 1, if `max_k` is out of its range or within the first block of equal scores.
+        between 0 and 1, if `max_rank` is out of its range or within the first block of equal scores.
 
     Warns
     -----
@@ -323,7 +323,7 @@ def top_k_significance_curve(
     n, m = ranking.n_samples, ranking.n_positives
     if m == 0:
         warn_caller(no_positives("The number of hits", "0"), UndefinedMetricWarning)
-    ends = ends_up_to(ranking, max_k, "max_k")
+    ends = ends_up_to(ranking, max_rank, "max_rank")
     bounds = HitBounds.of(n, m, ends)
     search = SimultaneousBounds(bounds)
     pointwise = [search.pointwise(math.log(level)) for level in levels.tolist()]

@@ -410,10 +410,10 @@ def test_ends_of_blocks_are_marked():
 def test_ranking_and_largest_cut_off():
     y_true, y_score = structure("no ties")
     ranking = Ranking.from_scores(y_true, y_score)
-    display = TopKSignificanceDisplay.from_predictions(ranking, max_k=0.5, name="half")
+    display = TopKSignificanceDisplay.from_predictions(ranking, max_rank=0.5, name="half")
     assert display.results.k[-1] == display.ax_.get_xlim()[1] == 30
     assert legend_of(display)[0] == "half"
-    one = TopKSignificanceDisplay.from_predictions(ranking, max_k=1, y_axis="precision")
+    one = TopKSignificanceDisplay.from_predictions(ranking, max_rank=1, y_axis="precision")
     np.testing.assert_array_equal(one.line_[0].get_data()[0], [1])
 
 

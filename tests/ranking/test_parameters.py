@@ -121,9 +121,9 @@ OF_INTEGERS = {
         lambda x: rankinf.minimum_hypergeometric_test(*DATA, max_rank=x),
     ),
     "top_k_significance_curve": (
-        "max_k",
+        "max_rank",
         4,
-        lambda x: rankinf.top_k_significance_curve(*DATA, max_k=x),
+        lambda x: rankinf.top_k_significance_curve(*DATA, max_rank=x),
     ),
     "metric_interval": (
         "n_resamples",

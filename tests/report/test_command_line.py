@@ -767,7 +767,7 @@ def test_cut_off_that_is_no_number_is_refused(csv, capsys, text):
     )
     assert capsys.readouterr().err.endswith(message)
     with pytest.raises(SystemExit) as stop:
-        main(["curve", csv, "--label", "y", "--score", "s1", "--max-k", text])
+        main(["curve", csv, "--label", "y", "--score", "s1", "--max-rank", text])
     assert stop.value.code == 2
     assert capsys.readouterr().err.endswith("such as 0.05 for 5 %\n")
 

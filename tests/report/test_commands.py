@@ -64,11 +64,11 @@ def test_curve_agrees_with_the_functions(path, scores, capsys):
 
 
 def test_curve_in_json_with_a_picture(path, scores, capsys, tmp_path):
-    options = ["--alpha", "0.02", "--max-k", "0.5", "--plots", str(tmp_path / "new"), "--json"]
+    options = ["--alpha", "0.02", "--max-rank", "0.5", "--plots", str(tmp_path / "new"), "--json"]
     assert main(["curve", path, "--label", "hit", "--score", "good", *options]) == 0
     found = json.loads(capsys.readouterr().out)
     ranking = found["rankings"][0]
-    curve = top_k_significance_curve(scores["hit"], scores["good"], alpha=0.02, max_k=0.5)
+    curve = top_k_significance_curve(scores["hit"], scores["good"], alpha=0.02, max_rank=0.5)
     test = minimum_hypergeometric_test(scores["hit"], scores["good"], max_rank=0.5)
     assert ranking["name"] == "good"
     assert ranking["attained_level"] == curve.attained_level.tolist()
@@ -82,8 +82,8 @@ def test_curve_in_json_with_a_picture(path, scores, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--max-k", "0"], "max_k must be at least 1 as a number of samples; got 0"),
-        (["--max-k", "301"], "max_k must be between 1 and n_samples=300; got 301"),
+        (["--max-rank", "0"], "max_rank must be at least 1 as a number of samples; got 0"),
+        (["--max-rank", "301"], "max_rank must be between 1 and n_samples=300; got 301"),
         (["--alpha", "1.5"], "alpha must lie between 0 and 1"),
         (["--score", "nothing"], "has no column 'nothing'"),
     ],

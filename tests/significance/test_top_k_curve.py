@@ -98,13 +98,13 @@ def test_crossovers_are_all_runs_of_significant_k():
 
 def test_fewer_k_lower_the_simultaneous_bound():
     ranking = single([1] * 4 + [0] * 96)
-    every, first = (top_k_significance_curve(ranking, max_k=k) for k in (None, 0.1))
+    every, first = (top_k_significance_curve(ranking, max_rank=k) for k in (None, 0.1))
     assert first.k[-1] == 10
     assert np.all(first.pointwise_level >= every.pointwise_level)
     assert first.pointwise_level[0] > every.pointwise_level[0]
     assert_array_equal(first.hits_needed, every.hits_needed[:, :10])
     # A rank within a block of ties ends before the block.
-    assert_array_equal(top_k_significance_curve(TIED, max_k=10).k, [1, 4, 5, 6])
+    assert_array_equal(top_k_significance_curve(TIED, max_rank=10).k, [1, 4, 5, 6])
 
 
 def test_labels_and_scores_of_any_kind_give_the_same_curve():
@@ -187,10 +187,10 @@ def test_no_positives_warn():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"max_k": 0}, ValueError, "max_k must be at least 1 as a number of samples; got 0"),
-        ({"max_k": 17}, ValueError, "max_k must be between 1 and n_samples=16; got 17"),
-        ({"max_k": 1.5}, ValueError, "max_k as a float is a fraction of the samples"),
-        ({"max_k": "9"}, TypeError, "max_k must be an int or a float; got '9'"),
+        ({"max_rank": 0}, ValueError, "max_rank must be at least 1 as a number of samples; got 0"),
+        ({"max_rank": 17}, ValueError, "max_rank must be between 1 and n_samples=16; got 17"),
+        ({"max_rank": 1.5}, ValueError, "max_rank as a float is a fraction of the samples"),
+        ({"max_rank": "9"}, TypeError, "max_rank must be an int or a float; got '9'"),
         ({"alpha": 0.0}, ValueError, "alpha must lie between 0 and 1, exclusive; got 0.0"),
         ({"alpha": [0.1, 1.0]}, ValueError, "alpha must lie between 0 and 1"),
         ({"alpha": []}, ValueError, r"at least one number; got shape \(0,\)"),
@@ -209,9 +209,8 @@ def test_curve_refuses(options, error, message):
 def test_empty_arrays_and_blocks_beyond_the_last_rank_are_refused(test):
     with pytest.raises(ValueError, match="y_true is empty"):
         test([], [])
-    last = "max_k" if test is top_k_significance_curve else "max_rank"
-    with pytest.raises(ValueError, match=f"{last}=2 is rank 2, within the first 3 samples"):
-        test(Ranking.from_counts([3, 2], [1, 1]), **{last: 2})
+    with pytest.raises(ValueError, match="max_rank=2 is rank 2, within the first 3 samples"):
+        test(Ranking.from_counts([3, 2], [1, 1]), max_rank=2)
 
 
 # The minimum hypergeometric test.
