@@ -20,7 +20,6 @@ from sklearn_rankinf._metrics.metrics import (
     influence_of,
     value_of,
 )
-from sklearn_rankinf._permutation.labellings import NullSampler
 from sklearn_rankinf._ranking import Design, Ranking, Sample, check_option
 from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
 from sklearn_rankinf._statistics.increments import Floats
@@ -227,10 +226,8 @@ def _influence_t(estimate: Estimate, level: float, seed: Any) -> Limits:
 
 def _binormal(estimate: Estimate, level: float, seed: Any) -> Limits:
     n, m = estimate.size
-    sampler = NullSampler(estimate.metric, n, m, None)
-    return inverted_limits(
-        lambda ranks: sampler.values(ranks - 1), estimate.value, n, m, level, seed
-    )[:2]
+    values = estimate.metric.hit_values(n, m, None)
+    return inverted_limits(lambda ranks: values(ranks - 1), estimate.value, n, m, level, seed)[:2]
 
 
 def _within(low: float, high: float, least: float, most: float) -> Limits:

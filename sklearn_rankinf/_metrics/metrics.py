@@ -7,6 +7,7 @@ distribution and its influence values are derived from this definition.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
@@ -51,11 +52,13 @@ from sklearn_rankinf._statistics.additive import (
     SumOfWeights,
     log_probability_of_hits_down_to,
 )
-from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
-from sklearn_rankinf._statistics.hypergeometric import log_binomial
+from sklearn_rankinf._statistics.first_hit import first_hit_atoms, mean_reciprocals_of_firsts
+from sklearn_rankinf._statistics.hypergeometric import log_binomial, min_hits
 from sklearn_rankinf._statistics.increments import (
     Complexes,
     Floats,
+    HitBlocks,
+    HitValues,
     Increments,
     Integers,
     blocks_of,
@@ -1092,7 +1095,7 @@ def _growth_beyond_steps(rate: float, g: Floats) -> Floats:
 
 
 @dataclass(frozen=True, repr=False)
-class ReciprocalRank(_Callable, FirstHitStatistic):
+class ReciprocalRank(_Callable):
     r"""Reciprocal rank: one over the rank of the first positive.
 
     See Also
@@ -1127,6 +1130,9 @@ class ReciprocalRank(_Callable, FirstHitStatistic):
     0.75
     """
 
+    distribution = "listed"
+    has_exact_mean = True
+
     @property
     def title(self) -> str:
         """Name of the metric in a sentence and on an axis."""
@@ -1136,6 +1142,73 @@ class ReciprocalRank(_Callable, FirstHitStatistic):
     def symbol(self) -> str:
         """Name of the metric in a legend and in a table."""
         return "RR"
+
+    def best(self, n_samples: int, n_positives: int) -> float:
+        """Value of a perfect ranking."""
+        return 1.0 if n_positives else 0.0
+
+    def evaluate(self, tie_sizes: Integers, hits: Integers) -> float:
+        """Value for a ranking given by the sizes of its blocks and the hits in them."""
+        found = np.flatnonzero(hits)
+        if not found.size:
+            return 0.0
+        first = found[0]
+        start = np.array([tie_sizes[:first].sum()])
+        values = mean_reciprocals_of_firsts(start, tie_sizes[first : first + 1])
+        return float(values[hits[first] - 1])
+
+    def hit_values(self, n_samples: int, n_positives: int, tie_sizes: Integers | None) -> HitValues:
+        """The values as a function of rows of hits at ascending ranks, or blocks."""
+        if tie_sizes is None:
+            return _first_reciprocals
+        starts = np.cumsum(tie_sizes) - tie_sizes
+        values = mean_reciprocals_of_firsts(starts, tie_sizes)
+        return partial(_first_mean_reciprocals, starts, values)
+
+    def totals(self, blocks: HitBlocks, *, are_kept: bool) -> Floats:
+        """Reciprocal rank of the first hit of each list, the mean over all orders of its block."""
+        first = blocks.before == 0
+        sizes = blocks.sizes[first]
+        values = mean_reciprocals_of_firsts(blocks.starts[first], sizes)
+        reciprocals = np.zeros(blocks.n_lists)
+        at = np.cumsum(sizes) - sizes + blocks.hits[first] - 1
+        reciprocals[blocks.lists[first]] = values[at]
+        return reciprocals
+
+    def denominators(
+        self, n_samples: int, n_positives: int, tie_sizes: Integers | None
+    ) -> Denominators | None:
+        """The ranks of the first positive."""
+        return (1, range(1, n_samples - n_positives + 2)) if tie_sizes is None else None
+
+    def atoms(
+        self, n_samples: int, n_positives: int, tie_sizes: Integers | None
+    ) -> tuple[Floats, Floats]:
+        """Ascending values, and logarithms of their weights."""
+        return first_hit_atoms(n_samples, n_positives, tie_sizes)
+
+    def significant_hits(
+        self, alpha: float, n_samples: int, n_positives: int
+    ) -> tuple[float, int, int]:
+        """The smallest significant value without ties, and h and k of the same event."""
+        ranks = range(1, n_samples - n_positives + 1)
+        k = bisect_right(ranks, 1, key=lambda k: int(min_hits(alpha, n_samples, n_positives, k)))
+        return (1.0 / k if k else math.nan), 1, k
+
+    def expected_in(self, model: Any, effect: float, n_samples: int, n_positives: int) -> float:
+        """Expected value in a model of rankings with an effect."""
+        return float(model.expected_reciprocal_rank(n_samples, n_positives, effect))
+
+
+def _first_reciprocals(ranks: Integers) -> Floats:
+    """One over the first rank, which starts at 0, of each row."""
+    return np.asarray(1.0 / (ranks[:, 0] + 1.0))
+
+
+def _first_mean_reciprocals(starts: Integers, values: Floats, places: Integers) -> Floats:
+    """Values of the first blocks with hits, by the number of hits in them."""
+    n_first = np.sum(places == places[:, :1], axis=1)
+    return np.asarray(values[starts[places[:, 0]] + n_first - 1])
 
 
 # Values.

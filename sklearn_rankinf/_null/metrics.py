@@ -29,12 +29,19 @@ from sklearn_rankinf._ranking import (
     check_tie_sizes,
     check_verbose,
 )
-from sklearn_rankinf._statistics.additive import HitsAtK, Metric, SumOfWeights
-from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
+from sklearn_rankinf._statistics.additive import HitsAtK, Metric
 from sklearn_rankinf._statistics.increments import Integers
 
 # Longer lists of reciprocal ranks would take too much memory.
 _MAX_LISTED = 20_000_000
+# The classes of null distributions, for sums of increments, sums of weights of ranks, numbers of
+# hits, and metrics with few enough values to list them all.
+_KINDS: dict[str, Callable[..., NullDistribution]] = {
+    "increments": NullDistribution,
+    "weights": RankNullDistribution,
+    "hits": TopKNullDistribution,
+    "listed": ListedNullDistribution,
+}
 
 
 def metric_null_distribution(
@@ -295,7 +302,7 @@ def frozen_null_distribution(
     n, m = check_counts(n_samples, n_positives)
     sizes = check_tie_sizes(tie_sizes, n)
     statistic, method = check_metric_and_method(metric, method, n, m, sizes)
-    return _kind_of(statistic)(
+    return _KINDS[statistic.distribution](
         statistic,
         n,
         m,
@@ -361,22 +368,13 @@ def check_metric_and_method(
     method = check_method(statistic, method)
     if method == "zhang_su":
         _check_zhang_su(n, m, statistic.horizon, tie_sizes)
-    if isinstance(statistic, FirstHitStatistic) and n > _MAX_LISTED:
+    if statistic.distribution == "listed" and n > _MAX_LISTED:
         raise ValueError(
             f"n_samples must be at most {_MAX_LISTED} for reciprocal rank, whose null distribution "
             f"lists every rank; got {n}."
         )
     check_weights(statistic, n, m)
     return statistic, method
-
-
-def _kind_of(metric: Metric) -> Callable[..., NullDistribution]:
-    """The class of null distributions of a metric."""
-    if isinstance(metric, HitsAtK):
-        return TopKNullDistribution
-    if isinstance(metric, SumOfWeights):
-        return RankNullDistribution
-    return ListedNullDistribution if isinstance(metric, FirstHitStatistic) else NullDistribution
 
 
 def check_method(metric: Metric, method: Any) -> str:

@@ -21,9 +21,8 @@ from sklearn_rankinf._null.distribution import NullDistribution
 from sklearn_rankinf._null.metrics import check_method, frozen_null_distribution
 from sklearn_rankinf._null.permuted import permutation_distribution
 from sklearn_rankinf._null.ranks import misses_of, rounding_of
-from sklearn_rankinf._permutation.exchange import AnyExchange, ExchangedHits, reciprocal_ranks
+from sklearn_rankinf._permutation.exchange import AnyExchange, ExchangedHits
 from sklearn_rankinf._permutation.graded import GradedGain, PermutedGain
-from sklearn_rankinf._permutation.labellings import NullSampler
 from sklearn_rankinf._permutation.restrictions import (
     RESTRICTED,
     DesignWarning,
@@ -33,7 +32,6 @@ from sklearn_rankinf._permutation.restrictions import (
 from sklearn_rankinf._permutation.rows import PermutedRows, weights_warning
 from sklearn_rankinf._ranking import Ranking, Sample, check_no_closed_form, warn_caller
 from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
-from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
 
 Observed = tuple[Any, NullDistribution]
 
@@ -82,16 +80,11 @@ def _restricted(
     check_method(metric, method)
     check_no_closed_form(method, RESTRICTED)
     n, m = sample.n_items, sample.n_positives
-    own, rounding = sample, 0.0
-    if isinstance(metric, FirstHitStatistic):
-        values = reciprocal_ranks(sample.tie_sizes())
-    else:
-        assert isinstance(metric, Statistic)
-        mirrored = misses_of(metric, n, m)
-        own = sample if mirrored is None else sample.reversed()
-        counted = metric if mirrored is None else mirrored
-        values = NullSampler(counted, n, own.n_positives, own.tie_sizes()).values
-        rounding = rounding_of(counted, n, own.n_positives)
+    mirrored = misses_of(metric, n, m)
+    own = sample if mirrored is None else sample.reversed()
+    counted = metric if mirrored is None else mirrored
+    values = counted.hit_values(n, own.n_positives, own.tie_sizes())
+    rounding = rounding_of(counted, n, own.n_positives)
     best = float(metric.maximum(n, m))
     permuted = ExchangedHits(values, own.places(), own.positive, exchange, best)
     return permutation_distribution(

@@ -15,9 +15,8 @@ from sklearn_rankinf._engine.listed import ListedDistribution
 from sklearn_rankinf._null.distribution import NullDistribution
 from sklearn_rankinf._permutation.draws import chunk_sizes
 from sklearn_rankinf._permutation.labellings import NullSampler
-from sklearn_rankinf._statistics.additive import Statistic, SumOfWeights
+from sklearn_rankinf._statistics.additive import Metric, SumOfWeights
 from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
 from sklearn_rankinf._statistics.increments import Floats, Integers
 from sklearn_rankinf._statistics.moments import skewness_and_kurtosis
 
@@ -93,14 +92,14 @@ class RankNullDistribution(NullDistribution):
         return rounding_of(statistic, n, m)
 
 
-def misses_of(statistic: Statistic, n_samples: int, n_positives: int) -> Any:
+def misses_of(statistic: Metric, n_samples: int, n_positives: int) -> Any:
     """The statistic as a sum over the negatives if that is more accurate, otherwise None."""
     if 2 * n_positives <= n_samples or n_positives == n_samples:
         return None
     return statistic.mirrored()
 
 
-def rounding_of(statistic: Statistic, n_samples: int, n_positives: int) -> float:
+def rounding_of(statistic: Metric, n_samples: int, n_positives: int) -> float:
     """Distance within which two values of a sum count as equal after adding a constant."""
     return _ROUNDING * abs(statistic.offset(n_samples, n_positives))
 
@@ -132,8 +131,6 @@ class ListedNullDistribution(NullDistribution):
     >>> null.pvalue([1.0, 1 / 2, 1 / 3])
     array([0.5       , 0.83333333, 1.        ])
     """
-
-    statistic: FirstHitStatistic  # type: ignore[assignment]
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_atoms"}

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import partial
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -28,13 +27,8 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from sklearn_rankinf._permutation.draws import chunk_sizes
-from sklearn_rankinf._permutation.labellings import (
-    HitValues,
-    ranks_drawn,
-    uniform_hit_ranks,
-)
-from sklearn_rankinf._statistics.first_hit import mean_reciprocals_of_firsts
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._permutation.labellings import ranks_drawn, uniform_hit_ranks
+from sklearn_rankinf._statistics.increments import Floats, HitValues, Integers
 
 
 class HitItems(Protocol):
@@ -419,21 +413,3 @@ class ExchangedHits:
     def _of_items(self, items: Integers) -> Floats:
         places = np.sort(self._places[items], axis=1)
         return self._values(places) if places.shape[1] else np.zeros(len(places))
-
-
-def reciprocal_ranks(tie_sizes: Integers | None) -> HitValues:
-    """Reciprocal ranks of the first hits, expected over random tie-breaking."""
-    if tie_sizes is None:
-        return _untied_reciprocal_ranks
-    return partial(_tied_reciprocal_ranks, tie_sizes)
-
-
-def _untied_reciprocal_ranks(ranks: Integers) -> Floats:
-    return np.asarray(1.0 / (ranks[:, 0] + 1.0))
-
-
-def _tied_reciprocal_ranks(tie_sizes: Integers, blocks: Integers) -> Floats:
-    starts = np.cumsum(tie_sizes) - tie_sizes
-    n_first = np.sum(blocks == blocks[:, :1], axis=1)
-    values = mean_reciprocals_of_firsts(starts, tie_sizes)
-    return np.asarray(values[starts[blocks[:, 0]] + n_first - 1])

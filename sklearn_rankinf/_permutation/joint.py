@@ -26,18 +26,14 @@ from sklearn_rankinf._permutation.exchange import (
     AnyExchange,
     Exchange,
     ExchangedHits,
-    reciprocal_ranks,
 )
 from sklearn_rankinf._permutation.labellings import (
-    HitValues,
-    NullSampler,
     ranks_drawn,
     uniform_hit_ranks,
 )
 from sklearn_rankinf._statistics.additive import Metric, Statistic
 from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics.increments import Floats, HitValues, Integers
 
 
 class JointSampler:
@@ -45,7 +41,7 @@ class JointSampler:
 
     Parameters
     ----------
-    statistic : Statistic or FirstHitStatistic
+    statistic : Metric
         The statistic of every ranking.
     is_hit : ndarray of bool of shape (n_samples,)
         The hits, at least 1 and not all items.
@@ -77,11 +73,11 @@ class JointSampler:
             last = np.array([sizes.size - 1 for sizes in tie_sizes])
             places, tie_sizes = last[:, None] - places, [sizes[::-1] for sizes in tie_sizes]
         self._n_samples, self._n_positives = n_samples, n_positives
-        by_ties: dict[bytes, HitValues] = {}
-        values = [
-            by_ties.setdefault(sizes.tobytes(), _values_of(statistic, n_positives, sizes))
-            for sizes in tie_sizes
-        ]
+        by_ties = {sizes.tobytes(): _ties(sizes) for sizes in tie_sizes}
+        known = {
+            key: statistic.hit_values(n_samples, n_positives, ties) for key, ties in by_ties.items()
+        }
+        values = [known[sizes.tobytes()] for sizes in tie_sizes]
         # Integers of 32 bits halve the array that workers share and sort faster.
         small: NDArray[Any] = places.astype(np.int32 if n_samples < 2**31 else np.int64)
         self._largest = _Largest(small, values, centers, scales)
@@ -129,13 +125,9 @@ class _Largest:
         return largest
 
 
-def _values_of(statistic: Metric, n_positives: int, tie_sizes: Integers) -> HitValues:
-    """Values of a ranking for rows of hits at ascending places."""
-    ties = None if tie_sizes.max() == 1 else tie_sizes
-    if isinstance(statistic, FirstHitStatistic):
-        return reciprocal_ranks(ties)
-    assert isinstance(statistic, Statistic)
-    return NullSampler(statistic, int(tie_sizes.sum()), n_positives, ties).values
+def _ties(sizes: Integers) -> Integers | None:
+    """Sizes of blocks of equal scores; None if every item is a block by itself."""
+    return None if sizes.max() == 1 else sizes
 
 
 class JointLists:
@@ -189,7 +181,7 @@ class JointLists:
         for (n, m, _), numbers in same.items():
             own = np.array(numbers)
             ties = sizes[numbers[0]][2]
-            values = NullSampler(statistic, n, m, None if ties.max() == 1 else ties).values
+            values = statistic.hit_values(n, m, _ties(ties))
             columns = first_hit[own][:, None] + np.arange(m)
             self._parts.append((own, columns, first_place[own], values))
 

@@ -13,17 +13,13 @@ computed from the draws: "Permutation p-values" in doc/theory.rst.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 
 from sklearn_rankinf._permutation.draws import Sampler, chunk_sizes
 from sklearn_rankinf._statistics.additive import Statistic
-from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
-
-HitValues: TypeAlias = Callable[[Integers], Floats]
-"""Values of a statistic for rows of hits at ascending places."""
+from sklearn_rankinf._statistics.increments import Floats, Integers
 
 
 def uniform_hit_ranks(
@@ -59,18 +55,6 @@ def ranks_drawn(n_samples: int, n_positives: int) -> int:
     return n_positives if n_positives <= max(1, n_samples // 4) else n_samples
 
 
-def hits_around_blocks(blocks: Integers) -> tuple[Integers, Integers]:
-    """For rows of hits in ascending blocks: number of hits before each block, and to its end."""
-    place = np.arange(blocks.shape[1])
-    new = np.ones(blocks.shape, dtype=bool)
-    new[:, 1:] = blocks[:, 1:] != blocks[:, :-1]
-    before = np.maximum.accumulate(np.where(new, place, 0), axis=1)
-    ends = np.ones(blocks.shape, dtype=bool)
-    ends[:, :-1] = new[:, 1:]
-    last = np.where(ends, place, blocks.shape[1])[:, ::-1]
-    return before, np.minimum.accumulate(last, axis=1)[:, ::-1] + 1
-
-
 class PermutationSampler(Sampler, Protocol):
     """Draws of a statistic that has no exact null distribution, only resamples."""
 
@@ -102,9 +86,11 @@ class NullSampler:
         self._n_positives = n_positives
         self._offset = statistic.offset(n_samples, n_positives)
         self._ends = None if tie_sizes is None else np.cumsum(tie_sizes)
-        self._tied: Increments | None = None
-        if self._ends is not None and tie_sizes is not None:
-            self._tied = statistic.tied(self._ends - tie_sizes, tie_sizes, n_samples, n_positives)
+        if self._ends is not None and tie_sizes is not None and self._by_block:
+            starts = self._ends - tie_sizes
+            self._tied = statistic.tied(starts, tie_sizes, n_samples, n_positives)
+        else:
+            self._values = statistic.hit_values(n_samples, n_positives, tie_sizes)
 
     def chunks(self, n_resamples: int) -> list[int]:
         """Sizes of the chunks for `n_resamples` draws."""
@@ -127,7 +113,7 @@ class NullSampler:
         """Draw independent values of the statistic."""
         if self._n_positives == 0:
             return np.zeros(n_draws)
-        if self._by_block and self._tied is not None:
+        if self._by_block and self._ends is not None:
             hits = rng.multivariate_hypergeometric(
                 self._tied.sizes, self._n_positives, size=n_draws, method="marginals"
             )
@@ -136,27 +122,4 @@ class NullSampler:
         places = ranks
         if self._ends is not None:
             places = np.searchsorted(self._ends, ranks, side="right")
-        return self.values(places)
-
-    def values(self, places: Integers) -> Floats:
-        """Values of rows of hits at ascending places: ranks from 0, or blocks if there are ties."""
-        sums = self._untied_values(places) if self._ends is None else self._tied_values(places)
-        return np.asarray(sums + self._offset)
-
-    def _untied_values(self, ranks: Integers) -> Floats:
-        increments = self._statistic.tied(ranks, 1, self._n_samples, self._n_positives)
-        hits_before = np.arange(self._n_positives)
-        gains = increments.cross * hits_before + increments.linear + increments.square
-        return np.asarray(gains.sum(axis=1))
-
-    def _tied_values(self, blocks: Integers) -> Floats:
-        """Sums over hits: each adds ``cross h + linear + square y`` with y hits in its block."""
-        assert self._tied is not None
-        hits_before, hits_to_end = hits_around_blocks(blocks)
-        hits_inside = hits_to_end - hits_before
-        gains = (
-            self._tied.cross[blocks] * hits_before
-            + self._tied.linear[blocks]
-            + self._tied.square[blocks] * hits_inside
-        )
-        return np.asarray(gains.sum(axis=1))
+        return self._values(places)

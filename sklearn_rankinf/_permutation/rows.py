@@ -21,15 +21,13 @@ from sklearn_rankinf._engine.distribution import exact_mean_and_variance
 from sklearn_rankinf._permutation.draws import chunk_sizes
 from sklearn_rankinf._permutation.exchange import AnyExchange, Exchange, Shifts
 from sklearn_rankinf._permutation.labellings import (
-    NullSampler,
-    hits_around_blocks,
     ranks_drawn,
     uniform_hit_ranks,
 )
 from sklearn_rankinf._ranking import Sample, rank_order
 from sklearn_rankinf._statistics.additive import Statistic
 from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics.increments import Floats, Integers, hits_around_blocks
 
 # A rank test with a p-value this small shows that weights depend on labels or scores.
 _DEPENDENT = 1e-3
@@ -226,7 +224,7 @@ class _Unweighted:
     def __init__(self, cells: _Cells, statistic: Statistic) -> None:
         self._cells = cells
         self._statistic = statistic
-        self._sampler = NullSampler(statistic, cells.n_cells, cells.n_positives, cells.tie_sizes)
+        self._values = statistic.hit_values(cells.n_cells, cells.n_positives, cells.tie_sizes)
 
     def values(self, where: Integers) -> tuple[Floats, Floats]:
         """Values and the weight of the hits for rows of labels that move to the items `where`."""
@@ -234,7 +232,7 @@ class _Unweighted:
         if self._cells.n_positives == 0:
             return mass, mass
         ranks = np.sort(self._cells.hit_ranks(where), axis=1)
-        return self._sampler.values(self._cells.blocks(ranks)), mass
+        return self._values(self._cells.blocks(ranks)), mass
 
     def mean(self) -> float:
         """Exact mean for one column of labels."""

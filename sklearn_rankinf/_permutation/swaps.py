@@ -49,7 +49,6 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -62,11 +61,8 @@ from sklearn_rankinf._permutation.draws import (
     chunk_sizes,
     pvalue_of_draws,
 )
-from sklearn_rankinf._permutation.exchange import reciprocal_ranks
-from sklearn_rankinf._permutation.labellings import NullSampler
-from sklearn_rankinf._statistics.additive import Metric, Statistic
-from sklearn_rankinf._statistics.first_hit import FirstHitStatistic, mean_reciprocals_of_firsts
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics.additive import Metric
+from sklearn_rankinf._statistics.increments import Floats, HitBlocks, Integers
 
 # Largest number of units whose 2**u swaps or flips are listed.
 _MOST_LISTED_UNITS = 20
@@ -122,86 +118,44 @@ def doubled_midranks(places: Integers) -> Integers:
     return np.asarray((2 * starts + sizes + 1)[places])
 
 
-@dataclass(frozen=True, eq=False)
-class _HitBlocks:
-    """The blocks with hits of several lists of n items and m hits, from the first to the last.
+def _hit_blocks(in_bins: Integers, hits: Integers, n_samples: int, n_positives: int) -> HitBlocks:
+    """Blocks from counts of items in each gap and level, and hits at each level, by column.
 
-    Attributes
-    ----------
-    lists : ndarray of shape (n_blocks,)
-        Number of the list of each block.
-    starts, sizes, before, hits : ndarray of shape (n_blocks,)
-        Items before each block and in it, hits before it and in it.
-    n_lists, n_samples, n_positives : int
-        Number of lists, and of items and hits in each.
+    Bin 2 k + 1 is level k, and bin 2 k the gap before it.
     """
+    levels, lists = np.nonzero(hits)
+    found = hits[levels, lists].astype(np.int64)
+    return HitBlocks(
+        lists=lists,
+        starts=np.cumsum(in_bins, axis=0)[::2][levels, lists],
+        sizes=in_bins[1::2][levels, lists].astype(np.int64),
+        before=np.cumsum(hits, axis=0)[levels, lists] - found,
+        hits=found,
+        n_lists=hits.shape[1],
+        n_samples=n_samples,
+        n_positives=n_positives,
+    )
 
-    lists: Integers
-    starts: Integers
-    sizes: Integers
-    before: Integers
-    hits: Integers
-    n_lists: int
-    n_samples: int
-    n_positives: int
 
-    @classmethod
-    def from_counts(
-        cls, in_bins: Integers, hits: Integers, n_samples: int, n_positives: int
-    ) -> _HitBlocks:
-        """Blocks from counts of items in each gap and level, and hits at each level, by column.
+def _random_places(blocks: HitBlocks, rng: np.random.Generator) -> Integers:
+    """Ascending places of the hits of each list, from 0, in a random order of each block.
 
-        Bin 2 k + 1 is level k, and bin 2 k the gap before it.
-        """
-        levels, lists = np.nonzero(hits)
-        found = hits[levels, lists].astype(np.int64)
-        return cls(
-            lists=lists,
-            starts=np.cumsum(in_bins, axis=0)[::2][levels, lists],
-            sizes=in_bins[1::2][levels, lists].astype(np.int64),
-            before=np.cumsum(hits, axis=0)[levels, lists] - found,
-            hits=found,
-            n_lists=hits.shape[1],
-            n_samples=n_samples,
-            n_positives=n_positives,
-        )
-
-    def totals(self, statistic: Statistic, ties: Ties) -> Floats:
-        """Sums of the increments of each list, with ties kept or averaged over orders."""
-        coefficients = statistic.tied if ties == "kept" else statistic.shuffled
-        blocks = coefficients(self.starts, self.sizes, self.n_samples, self.n_positives)
-        inside = blocks.linear + blocks.square * self.hits
-        gains = self.hits * (blocks.cross * self.before + inside)
-        return np.bincount(self.lists, gains, minlength=self.n_lists).astype(float, copy=False)
-
-    def reciprocal_ranks(self) -> Floats:
-        """Reciprocal rank of the first hit of each list, the mean over all orders of its block."""
-        first = self.before == 0
-        sizes = self.sizes[first]
-        values = mean_reciprocals_of_firsts(self.starts[first], sizes)
-        reciprocals = np.zeros(self.n_lists)
-        reciprocals[self.lists[first]] = values[np.cumsum(sizes) - sizes + self.hits[first] - 1]
-        return reciprocals
-
-    def random_places(self, rng: np.random.Generator) -> Integers:
-        """Ascending places of the hits of each list, from 0, in a random order of each block.
-
-        Floyd's algorithm [2]_: the t-th of y hits, t = 0, 1, ..., gets a random one of the places
-        0, ..., ``g - y + t`` of its block of g items, or the last of these places if the drawn one
-        is occupied. Each step is made in all blocks at once.
-        """
-        order = np.argsort(-self.hits, kind="stable")
-        first = (self.lists * self.n_samples + self.starts)[order]
-        hits, lowest = self.hits[order], (self.sizes - self.hits)[order]
-        is_taken = np.zeros(self.n_lists * self.n_samples, dtype=bool)
-        for step in range(int(hits.max(initial=0))):
-            n_active = int(np.searchsorted(-hits, -step))
-            last = lowest[:n_active] + step
-            cells = first[:n_active] + rng.integers(last, endpoint=True)
-            cells = np.where(is_taken[cells], first[:n_active] + last, cells)
-            is_taken[cells] = True
-        places = np.flatnonzero(is_taken) % self.n_samples
-        return places.reshape(self.n_lists, self.n_positives)
+    Floyd's algorithm [2]_: the t-th of y hits, t = 0, 1, ..., gets a random one of the places
+    0, ..., ``g - y + t`` of its block of g items, or the last of these places if the drawn one is
+    occupied. Each step is made in all blocks at once.
+    """
+    order = np.argsort(-blocks.hits, kind="stable")
+    first = (blocks.lists * blocks.n_samples + blocks.starts)[order]
+    hits, lowest = blocks.hits[order], (blocks.sizes - blocks.hits)[order]
+    is_taken = np.zeros(blocks.n_lists * blocks.n_samples, dtype=bool)
+    for step in range(int(hits.max(initial=0))):
+        n_active = int(np.searchsorted(-hits, -step))
+        last = lowest[:n_active] + step
+        cells = first[:n_active] + rng.integers(last, endpoint=True)
+        cells = np.where(is_taken[cells], first[:n_active] + last, cells)
+        is_taken[cells] = True
+    places = np.flatnonzero(is_taken) % blocks.n_samples
+    return places.reshape(blocks.n_lists, blocks.n_positives)
 
 
 class SwapSampler:
@@ -209,7 +163,7 @@ class SwapSampler:
 
     Parameters
     ----------
-    statistic : Statistic or FirstHitStatistic
+    statistic : Metric
         The statistic.
     is_hit : ndarray of bool of shape (n_items,)
         The hits.
@@ -297,19 +251,11 @@ class SwapSampler:
     def _values(self, counts: Integers, rng: np.random.Generator | None) -> Floats:
         """Values, up to a constant, of lists with the given counts of items and of hits."""
         in_bins, hits = counts[: self._n_bins], counts[self._n_bins :]
-        blocks = _HitBlocks.from_counts(in_bins, hits, self._n_samples, self._n_positives)
+        blocks = _hit_blocks(in_bins, hits, self._n_samples, self._n_positives)
         if rng is not None:
-            return self._values_of_places(blocks.random_places(rng))
-        if isinstance(self._statistic, FirstHitStatistic):
-            return blocks.reciprocal_ranks()
-        assert isinstance(self._statistic, Statistic)
-        return blocks.totals(self._statistic, self._ties)
-
-    def _values_of_places(self, places: Integers) -> Floats:
-        if isinstance(self._statistic, FirstHitStatistic):
-            return reciprocal_ranks(None)(places)
-        assert isinstance(self._statistic, Statistic)
-        return NullSampler(self._statistic, self._n_samples, self._n_positives, None).values(places)
+            values = self._statistic.hit_values(self._n_samples, self._n_positives, None)
+            return values(_random_places(blocks, rng))
+        return self._statistic.totals(blocks, are_kept=self._ties == "kept")
 
 
 class SignFlipSampler:

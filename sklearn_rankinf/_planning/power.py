@@ -20,7 +20,6 @@ from sklearn_rankinf._null.critical_values import (
 )
 from sklearn_rankinf._null.distribution import NullDistribution
 from sklearn_rankinf._null.metrics import frozen_null_distribution
-from sklearn_rankinf._permutation.labellings import NullSampler
 from sklearn_rankinf._planning.odds import (
     Binormal,
     ProportionalOdds,
@@ -38,9 +37,8 @@ from sklearn_rankinf._ranking import (
     shown,
 )
 from sklearn_rankinf._results import Result, format_value
-from sklearn_rankinf._statistics.additive import Metric, Statistic
+from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
 from sklearn_rankinf._statistics.hypergeometric import log_tail
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
@@ -478,11 +476,7 @@ class SizedDesign:
 
     def _values_of(self, ranks: Integers) -> Floats:
         """Values for rows of ascending ranks, which start at 1."""
-        if isinstance(self.metric, FirstHitStatistic):
-            return np.asarray(1.0 / ranks[:, 0])
-        assert isinstance(self.metric, Statistic)
-        sampler = NullSampler(self.metric, self.n, self.m, None)
-        return sampler.values(ranks - 1)
+        return self.metric.hit_values(self.n, self.m, None)(ranks - 1)
 
 
 def share_error(share: float, n_draws: int) -> float:

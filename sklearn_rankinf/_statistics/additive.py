@@ -1,7 +1,7 @@
 """The base classes of metrics, and the increments of a metric over the blocks of a ranking.
 
 The sums of `increments` are known from three coefficients for each block, so a new metric is a
-class that returns them. `FirstHitStatistic` of `first_hit` is no such sum.
+class that returns them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -20,9 +21,12 @@ from sklearn_rankinf._statistics.hypergeometric import log_binomial, min_hits
 from sklearn_rankinf._statistics.increments import (
     Complexes,
     Floats,
+    HitBlocks,
+    HitValues,
     Increments,
     Integers,
     blocks_of,
+    hits_around_blocks,
 )
 from sklearn_rankinf._statistics.influence import Influence
 
@@ -46,6 +50,8 @@ class Metric:
 
     # Whether the metric is undefined if every item is a hit.
     needs_misses: ClassVar[bool] = False
+    # The kind of its null distributions, a row of a table.
+    distribution: ClassVar[str] = "increments"
     # Whether the metric is a number of hits among the first k, divided by a number.
     counts_hits: ClassVar[bool] = False
     # Whether the mean over independent rankings has an exact null distribution.
@@ -95,6 +101,26 @@ class Metric:
     def evaluate(self, tie_sizes: Integers, hits: Integers) -> Any:
         """Value for a ranking given by the sizes of its blocks and the hits in them."""
         raise NotImplementedError(f"{type(self).__name__} must define evaluate().")
+
+    def hit_values(self, n_samples: int, n_positives: int, tie_sizes: Integers | None) -> HitValues:
+        """The values as a function of rows of hits at ascending places.
+
+        Places are ranks from 0, or blocks of equal scores if sizes of blocks are given.
+        """
+        raise NotImplementedError
+
+    def totals(self, blocks: HitBlocks, *, are_kept: bool) -> Floats:
+        """Values, up to the offset, of several lists given by their blocks with hits.
+
+        Blocks are kept as blocks of equal scores, or are the mean over all orders of their items.
+        """
+        raise NotImplementedError
+
+    def atoms(
+        self, n_samples: int, n_positives: int, tie_sizes: Integers | None
+    ) -> tuple[Floats, Floats]:
+        """Ascending values, and logarithms of their weights, of a metric with few values."""
+        raise NotImplementedError
 
     def significant_hits(
         self, alpha: float, n_samples: int, n_positives: int
@@ -186,12 +212,45 @@ class Statistic(Metric):
         """Influence of the items of a ranking in closed form, if there is one."""
         return None
 
+    def hit_values(self, n_samples: int, n_positives: int, tie_sizes: Integers | None) -> HitValues:
+        """The values as a function of rows of hits at ascending ranks, or blocks."""
+        if tie_sizes is None:
+            return partial(self._values_at_ranks, n_samples, n_positives)
+        starts = np.cumsum(tie_sizes) - tie_sizes
+        increments = self.tied(starts, tie_sizes, n_samples, n_positives)
+        return partial(_values_in_blocks, increments, self.offset(n_samples, n_positives))
+
+    def _values_at_ranks(self, n_samples: int, n_positives: int, ranks: Integers) -> Floats:
+        increments = self.tied(ranks, 1, n_samples, n_positives)
+        gains = increments.cross * np.arange(n_positives) + increments.linear + increments.square
+        return np.asarray(gains.sum(axis=1) + self.offset(n_samples, n_positives))
+
+    def totals(self, blocks: HitBlocks, *, are_kept: bool) -> Floats:
+        """Sums of the increments of several lists given by their blocks with hits."""
+        coefficients = self.tied if are_kept else self.shuffled
+        found = coefficients(blocks.starts, blocks.sizes, blocks.n_samples, blocks.n_positives)
+        inside = found.linear + found.square * blocks.hits
+        gains = blocks.hits * (found.cross * blocks.before + inside)
+        sums = np.bincount(blocks.lists, gains, minlength=blocks.n_lists)
+        return sums.astype(float, copy=False)
+
     def evaluate(self, tie_sizes: Integers, hits: Integers) -> Any:
         """Value for a ranking given by the sizes of its blocks and the hits in them."""
         starts = np.cumsum(tie_sizes) - tie_sizes
         n_samples, n_positives = int(np.sum(tie_sizes)), int(np.sum(hits))
         increments = self.tied(starts, tie_sizes, n_samples, n_positives)
         return float(increments.total(hits)) + self.offset(n_samples, n_positives)
+
+
+def _values_in_blocks(increments: Increments, offset: float, blocks: Integers) -> Floats:
+    """Sums over hits: each adds ``cross h + linear + square y`` with y hits in its block."""
+    hits_before, hits_to_end = hits_around_blocks(blocks)
+    gains = (
+        increments.cross[blocks] * hits_before
+        + increments.linear[blocks]
+        + increments.square[blocks] * (hits_to_end - hits_before)
+    )
+    return np.asarray(gains.sum(axis=1) + offset)
 
 
 class HitsAtK(Statistic):
@@ -202,6 +261,7 @@ class HitsAtK(Statistic):
     for one statistic per entry. "Ties that straddle k" in doc/theory.rst.
     """
 
+    distribution = "hits"
     counts_hits = True
     has_exact_mean = True
     k: Any
@@ -314,6 +374,8 @@ class HitsAtK(Statistic):
 
 class SumOfWeights(Statistic):
     """A sum of a weight of the rank of each hit; weights do not increase with the rank."""
+
+    distribution = "weights"
 
     def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
         """Contribution of a positive at each rank, elementwise.

@@ -1,85 +1,39 @@
-"""One over the rank of the first positive, which has few values."""
+"""One over the rank of the first positive, which has few values.
+
+It is not a sum over blocks. A block of ``g`` equal scores after ``a`` items counts its expectation
+over random tie-breaking. "The first positive" in doc/theory.rst.
+"""
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_right
-from typing import Any
-
 import numpy as np
 
-from sklearn_rankinf._statistics.additive import Denominators, Metric
-from sklearn_rankinf._statistics.hypergeometric import log_binomial, log_pmf, min_hits
+from sklearn_rankinf._statistics.hypergeometric import log_binomial, log_pmf
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
 # Weights of atoms are numbers of placements up to this logarithm, and in proportion to them beyond.
 _LARGE_LOG_COUNT = 40.0
 
 
-class FirstHitStatistic(Metric):
-    """One over the rank of the first positive.
+def first_hit_atoms(n: int, m: int, tie_sizes: Integers | None) -> tuple[Floats, Floats]:
+    """Ascending values, and logarithms of their weights, if possible numbers of placements.
 
-    It is not a sum over blocks, but has few values, which are listed. A block of ``g`` equal scores
-    after ``a`` items counts its expectation over random tie-breaking. "The first positive" in
-    doc/theory.rst.
+    If the first block with hits has y of them among g items, after a items, there are
+    ``C(n - a - g, m - y) C(g, y)`` placements.
     """
-
-    has_exact_mean = True
-
-    def best(self, n_samples: int, n_positives: int) -> float:
-        """Value of a perfect ranking."""
-        return 1.0 if n_positives else 0.0
-
-    def evaluate(self, tie_sizes: Integers, hits: Integers) -> float:
-        """Value for a ranking given by the sizes of its blocks and the hits in them."""
-        found = np.flatnonzero(hits)
-        if not found.size:
-            return 0.0
-        first = found[0]
-        start = np.array([tie_sizes[:first].sum()])
-        values = mean_reciprocals_of_firsts(start, tie_sizes[first : first + 1])
-        return float(values[hits[first] - 1])
-
-    def significant_hits(
-        self, alpha: float, n_samples: int, n_positives: int
-    ) -> tuple[float, int, int]:
-        """The smallest significant value without ties, and h and k of the same event."""
-        ranks = range(1, n_samples - n_positives + 1)
-        k = bisect_right(ranks, 1, key=lambda k: int(min_hits(alpha, n_samples, n_positives, k)))
-        return (1.0 / k if k else math.nan), 1, k
-
-    def expected_in(self, model: Any, effect: float, n_samples: int, n_positives: int) -> float:
-        """Expected value in a model of rankings with an effect."""
-        return float(model.expected_reciprocal_rank(n_samples, n_positives, effect))
-
-    def denominators(
-        self, n_samples: int, n_positives: int, tie_sizes: Integers | None
-    ) -> Denominators | None:
-        """The ranks of the first positive."""
-        return (1, range(1, n_samples - n_positives + 2)) if tie_sizes is None else None
-
-    def atoms(
-        self, n_samples: int, n_positives: int, tie_sizes: Integers | None
-    ) -> tuple[Floats, Floats]:
-        """Ascending values, and logarithms of their weights, if possible numbers of placements.
-
-        If the first block with hits has y of them among g items, after a items, there are
-        ``C(n - a - g, m - y) C(g, y)`` placements.
-        """
-        n, m = n_samples, n_positives
-        if m == 0:
-            return np.zeros(1), np.zeros(1)
-        if tie_sizes is None:
-            ahead = np.arange(n - m + 1.0)
-            values, hit = 1.0 / (ahead + 1.0), m / (n - ahead)
-            misses = np.cumsum(np.log1p(-hit[:-1]), dtype=np.longdouble)
-            log_p = np.log(hit)
-            log_p[1:] += misses.astype(float)
-        else:
-            values, log_p = _atoms_of_blocks(n, m, tie_sizes)
-        order = np.argsort(values, kind="stable")
-        # Differences of larger logarithms would lose digits.
-        return values[order], log_p[order] + min(log_binomial(n, m), _LARGE_LOG_COUNT)
+    if m == 0:
+        return np.zeros(1), np.zeros(1)
+    if tie_sizes is None:
+        ahead = np.arange(n - m + 1.0)
+        values, hit = 1.0 / (ahead + 1.0), m / (n - ahead)
+        misses = np.cumsum(np.log1p(-hit[:-1]), dtype=np.longdouble)
+        log_p = np.log(hit)
+        log_p[1:] += misses.astype(float)
+    else:
+        values, log_p = _atoms_of_blocks(n, m, tie_sizes)
+    order = np.argsort(values, kind="stable")
+    # Differences of larger logarithms would lose digits.
+    return values[order], log_p[order] + min(log_binomial(n, m), _LARGE_LOG_COUNT)
 
 
 def _atoms_of_blocks(n: int, m: int, sizes: Integers) -> tuple[Floats, Floats]:

@@ -13,8 +13,9 @@ distributions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +27,8 @@ VERY_FEW_BLOCKS = 16
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Complexes = NDArray[np.complex128]
+HitValues: TypeAlias = Callable[[Integers], Floats]
+"""Values of a metric for rows of hits at ascending places."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,3 +145,39 @@ def blocks_of(starts: ArrayLike, sizes: ArrayLike) -> tuple[Integers, Integers]:
         np.asarray(starts, dtype=np.int64), np.asarray(sizes, dtype=np.int64)
     )
     return start, size
+
+
+@dataclass(frozen=True, eq=False)
+class HitBlocks:
+    """The blocks with hits of several lists of n items and m hits, from the first to the last.
+
+    Attributes
+    ----------
+    lists : ndarray of shape (n_blocks,)
+        Number of the list of each block.
+    starts, sizes, before, hits : ndarray of shape (n_blocks,)
+        Items before each block and in it, hits before it and in it.
+    n_lists, n_samples, n_positives : int
+        Number of lists, and of items and hits in each.
+    """
+
+    lists: Integers
+    starts: Integers
+    sizes: Integers
+    before: Integers
+    hits: Integers
+    n_lists: int
+    n_samples: int
+    n_positives: int
+
+
+def hits_around_blocks(blocks: Integers) -> tuple[Integers, Integers]:
+    """For rows of hits in ascending blocks: number of hits before each block, and to its end."""
+    place = np.arange(blocks.shape[1])
+    new = np.ones(blocks.shape, dtype=bool)
+    new[:, 1:] = blocks[:, 1:] != blocks[:, :-1]
+    before = np.maximum.accumulate(np.where(new, place, 0), axis=1)
+    ends = np.ones(blocks.shape, dtype=bool)
+    ends[:, :-1] = new[:, 1:]
+    last = np.where(ends, place, blocks.shape[1])[:, ::-1]
+    return before, np.minimum.accumulate(last, axis=1)[:, ::-1] + 1

@@ -34,7 +34,6 @@ from sklearn_rankinf._engine.listed import Distribution
 from sklearn_rankinf._engine.means.transforms import ListedTransform
 from sklearn_rankinf._statistics.additive import Denominators, Metric, Statistic, increments_of
 from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
 from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
 from sklearn_rankinf._statistics.merging import grouped_increments
 from sklearn_rankinf._statistics.moments import deviation_of_the_body
@@ -275,7 +274,7 @@ class ListOfQuery:
 
     offset = 0.0
 
-    def __init__(self, statistic: FirstHitStatistic, part: Part) -> None:
+    def __init__(self, statistic: Metric, part: Part) -> None:
         self._problem = statistic, part.n_samples, part.n_positives, part.tie_sizes
         self.n_samples, self.n_positives = part.n_samples, part.n_positives
         self.count = part.count
@@ -326,7 +325,7 @@ class ListOfQuery:
 
 def variable_of(part: Part) -> Variable:
     """The statistic of each query of a part, which varies."""
-    if isinstance(part.statistic, FirstHitStatistic):
+    if part.statistic.distribution == "listed":
         return ListOfQuery(part.statistic, part)
     assert isinstance(part.statistic, Statistic)
     return SumOfQuery(part.statistic, part)
