@@ -1,4 +1,4 @@
-"""The base of results, and numbers as text."""
+"""The base of results, and numbers and p-values as they are stated."""
 
 from __future__ import annotations
 
@@ -351,3 +351,18 @@ def shortened(name: Any, length: int) -> str:
 def counted(number: int, what: str) -> str:
     """Return a number with its noun in the singular or plural."""
     return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def plain(value: Any) -> Any:
+    """A float for a scalar, otherwise the array."""
+    return value if np.ndim(value) else float(value)
+
+
+def as_log10(log_pvalue: Any) -> Any:
+    """Base-10 logarithm from the natural one; never -0.0 and never above 0."""
+    return plain(np.minimum(0.0, np.asarray(log_pvalue) / math.log(10.0)) + 0.0)
+
+
+def log10_of(pvalue: float) -> float:
+    """Base-10 logarithm of a p-value; -inf of 0."""
+    return float(as_log10(math.log(pvalue))) if pvalue > 0.0 else -math.inf

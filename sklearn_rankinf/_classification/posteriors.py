@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from scipy import optimize, special, stats
 
 from sklearn_rankinf._guard import default_errors
-from sklearn_rankinf._null.distribution import plain
 from sklearn_rankinf._ranking import (
     PosLabel,
     Sample,
@@ -23,6 +22,7 @@ from sklearn_rankinf._ranking import (
     check_option,
     check_positive,
 )
+from sklearn_rankinf._results import plain
 from sklearn_rankinf._statistics.increments import Floats
 
 # Step of the trapezoidal rule, in units of the smallest possible width of the integrand. The

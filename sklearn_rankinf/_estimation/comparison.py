@@ -68,10 +68,10 @@ from sklearn_rankinf._results import (
     ConfidenceInterval,
     Result,
     format_value,
+    log10_of,
     state_interval,
     state_pvalue,
 )
-from sklearn_rankinf._significance.results import as_log10
 from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats, Integers
@@ -600,11 +600,6 @@ def warn_of_unknown_errors(what: str, consequence: str) -> None:
         f"cluster, whose variance cannot be estimated: {consequence}.",
         UndefinedMetricWarning,
     )
-
-
-def log10_of(pvalue: float) -> float:
-    """Base-10 logarithm of a p-value; -inf of 0."""
-    return float(as_log10(math.log(pvalue))) if pvalue > 0.0 else -math.inf
 
 
 def _ranks(sample: Sample, pooled: bool) -> tuple[Integers, Integers]:

@@ -19,7 +19,6 @@ from sklearn_rankinf._estimation.comparison import (
     WAYS,
     Difference,
     DifferenceResult,
-    log10_of,
     metric_comparison_test,
 )
 from sklearn_rankinf._estimation.limits import t_quantile
@@ -47,7 +46,7 @@ from sklearn_rankinf._ranking import (
     estimator_scores,
     folds_of,
 )
-from sklearn_rankinf._results import Result, format_value
+from sklearn_rankinf._results import Result, format_value, log10_of
 from sklearn_rankinf._statistics.additive import Metric, Statistic
 from sklearn_rankinf._statistics.increments import Floats, Integers
 

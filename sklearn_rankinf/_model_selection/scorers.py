@@ -38,8 +38,9 @@ from sklearn_rankinf._ranking import (
     check_pos_label,
     check_weights_follow,
 )
+from sklearn_rankinf._results import as_log10
 from sklearn_rankinf._significance.metric_test import significance_of
-from sklearn_rankinf._significance.results import adjusted, as_log10, standardized
+from sklearn_rankinf._significance.results import adjusted, standardized
 from sklearn_rankinf._statistics.additive import Metric, Statistic
 
 

@@ -71,13 +71,14 @@ from sklearn_rankinf._ranking import (
 from sklearn_rankinf._results import (
     ConfidenceInterval,
     Result,
+    as_log10,
     format_value,
     one_below_another,
     state_drawn_pvalue,
     state_pvalue,
 )
 from sklearn_rankinf._significance.metric_test import significance_of
-from sklearn_rankinf._significance.results import as_log10, permutation_interval, pvalue_fields
+from sklearn_rankinf._significance.results import permutation_interval, pvalue_fields
 from sklearn_rankinf._statistics.additive import Metric, Statistic
 from sklearn_rankinf._statistics.increments import Floats
 

@@ -32,6 +32,7 @@ from sklearn_rankinf._ranking import (
     check_alternative,
     shown,
 )
+from sklearn_rankinf._results import plain
 from sklearn_rankinf._statistics.additive import Statistic
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import FEW_BLOCKS, Floats, Integers
@@ -860,11 +861,6 @@ def _whole(value: Any) -> Any:
 def monte_carlo_error(pvalue: Any, n_resamples: int) -> Any:
     """Standard error of a permutation p-value, relative to the p-value."""
     return np.sqrt((1.0 - pvalue) / (pvalue * n_resamples))
-
-
-def plain(value: Any) -> Any:
-    """A float for a scalar, otherwise the array."""
-    return value if np.ndim(value) else float(value)
 
 
 def _up(t: Floats) -> Floats:

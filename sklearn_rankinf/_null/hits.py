@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike
 from sklearn_rankinf._engine.exact.hits import HitsDistribution
 from sklearn_rankinf._engine.listed import ListedDistribution
 from sklearn_rankinf._guard import default_errors
-from sklearn_rankinf._null.distribution import NullDistribution, plain
+from sklearn_rankinf._null.distribution import NullDistribution
 from sklearn_rankinf._null.hits_approximations import ApproximateHits, BinomialHits, NormalHits
 from sklearn_rankinf._ranking import (
     as_numbers,
     as_seed_sequence,
     as_shape,
 )
+from sklearn_rankinf._results import plain
 from sklearn_rankinf._statistics.additive import HitsAtK
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats

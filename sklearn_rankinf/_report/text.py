@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from sklearn_rankinf._estimation.comparison import MetricComparisonTestResult, log10_of
+from sklearn_rankinf._estimation.comparison import MetricComparisonTestResult
 from sklearn_rankinf._estimation.multiple_comparison import MetricMultipleComparisonTestResult
 from sklearn_rankinf._estimation.results import MetricIntervalResult
 from sklearn_rankinf._metrics.metrics import RocAuc, in_sentence
@@ -22,6 +22,7 @@ from sklearn_rankinf._results import (
     format_pvalue,
     format_table,
     format_value,
+    log10_of,
     shortened,
     state_pvalue,
 )

@@ -17,7 +17,6 @@ from sklearn_rankinf._metrics.metrics import (
     RecallAtK,
     as_metric,
 )
-from sklearn_rankinf._null.distribution import plain
 from sklearn_rankinf._null.observations import (
     check_takes_weights,
     masses,
@@ -35,6 +34,7 @@ from sklearn_rankinf._ranking import (
     check_stopping,
     check_weights_follow,
 )
+from sklearn_rankinf._results import plain
 from sklearn_rankinf._significance.results import (
     MetricTestResult,
     results_as_one,

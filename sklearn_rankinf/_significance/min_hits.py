@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from sklearn_rankinf._guard import default_errors
-from sklearn_rankinf._null.distribution import plain
 from sklearn_rankinf._null.hits_approximations import binomial_tail, normal_tail
 from sklearn_rankinf._ranking import (
     check_counts,
@@ -17,6 +16,7 @@ from sklearn_rankinf._ranking import (
     check_option,
     resolve_each_k,
 )
+from sklearn_rankinf._results import plain
 from sklearn_rankinf._statistics.hypergeometric import (
     log_tail,
     mean_and_deviation,

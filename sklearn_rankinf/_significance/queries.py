@@ -52,9 +52,9 @@ from sklearn_rankinf._ranking import (
     shown,
     warn_caller,
 )
+from sklearn_rankinf._results import as_log10
 from sklearn_rankinf._significance.results import (
     MetricTestResult,
-    as_log10,
     drawn_interval,
     pvalue_fields,
     significance_fields,

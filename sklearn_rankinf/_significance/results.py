@@ -15,7 +15,6 @@ from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._null.distribution import (
     NullDistribution,
     is_upper_bound,
-    plain,
     pvalue_limits,
     pvalue_log_and_error,
     resamples_of,
@@ -26,8 +25,10 @@ from sklearn_rankinf._ranking import check_confidence_level
 from sklearn_rankinf._results import (
     ConfidenceInterval,
     Result,
+    as_log10,
     format_pvalue,
     format_value,
+    plain,
     plain_value,
     state_pvalue,
     text_of,
@@ -476,11 +477,6 @@ def results_as_one(results: list[R], shape: tuple[int, ...], **common: Any) -> R
         else:
             columns[one.name] = np.reshape(values, shape)
     return type(results[0])(**columns)
-
-
-def as_log10(log_pvalue: Any) -> Any:
-    """Base-10 logarithm from the natural one; never -0.0 and never above 0."""
-    return plain(np.minimum(0.0, np.asarray(log_pvalue) / math.log(10.0)) + 0.0)
 
 
 def standardized(statistic: Any, null: NullDistribution) -> Any:

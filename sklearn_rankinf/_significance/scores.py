@@ -31,7 +31,8 @@ from sklearn_rankinf._ranking import (
     check_option,
     warn_caller,
 )
-from sklearn_rankinf._significance.results import adjusted, as_log10, standardized
+from sklearn_rankinf._results import as_log10
+from sklearn_rankinf._significance.results import adjusted, standardized
 
 _ROUNDINGS = ("exact", "trec_eval", "trec_eval_9")
 

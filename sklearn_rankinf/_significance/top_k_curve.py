@@ -21,9 +21,8 @@ from sklearn_rankinf._ranking import (
     resolve_k,
     warn_caller,
 )
-from sklearn_rankinf._results import Result, format_pvalue, format_value
+from sklearn_rankinf._results import Result, as_log10, format_pvalue, format_value
 from sklearn_rankinf._significance.boundary_crossing import HitBounds, SimultaneousBounds
-from sklearn_rankinf._significance.results import as_log10
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.hypergeometric import log_tail
 from sklearn_rankinf._statistics.increments import Floats, Integers
