@@ -255,7 +255,8 @@ def top_k_significance_curve(
         If an argument has the wrong type.
     ValueError
         If labels or scores are missing, not finite or of different lengths, if an alpha is not
-        between 0 and 1, if `max_rank` is out of its range or within the first block of equal scores.
+        between 0 and 1, or if `max_rank` is out of its range or within the first block of equal
+        scores.
 
     Warns
     -----
