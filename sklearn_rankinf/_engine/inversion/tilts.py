@@ -419,7 +419,7 @@ class Tilts:
 
 def _deviation(thetas: Floats, log_mgfs: Floats) -> float:
     """Standard deviation by differences of the log transform at three tilts; nan if not known."""
-    if not np.isfinite(log_mgfs).all():
+    if thetas.size < 3 or not np.isfinite(log_mgfs).all():
         return math.nan
     slopes = np.diff(log_mgfs) / np.diff(thetas)
     return math.sqrt(abs(2.0 * np.diff(slopes)[0] / (thetas[2] - thetas[0])))
