@@ -21,100 +21,6 @@ DESCRIPTION = (
     "Test whether a ranking of rare targets is better than chance, and by how much. "
     "Exact inference for average precision and hits at k on top of scikit-learn."
 )
-DEMO_DESCRIPTION = (
-    "Tune three rankers on a rare-target problem made from scikit-learn's digits, test each on "
-    "held-out data against random selection, and print exact, permutation and normal p-values "
-    "side by side. Takes well under a minute; needs no download and, without --plots, no optional "
-    "dependency."
-)
-REPORT_DESCRIPTION = (
-    "Test the rankings in a table (one row per item) against random selection. The report has the "
-    "exact p-values of average precision and of every --metric and, for each --k, the hits among "
-    "the first k items and the number of hits that would be significant. The scores must come from "
-    "models that were not trained on these labels."
-)
-CURVE_DESCRIPTION = (
-    "Show for every k how many targets the rankings in a table have among their first k items, up "
-    "to which k they have more than random selection, and at which error rate this holds for all k "
-    "together. The scores must come from models that were not trained on these labels."
-)
-COMPARE_DESCRIPTION = (
-    "Compare rankings of the same items, one column of scores each. Two rankings are compared by "
-    "their difference, with a p-value and an interval; more than two are compared in pairs, with "
-    "the set of rankers that may be the best. The scores must come from models that were not "
-    "trained on these labels."
-)
-PLAN_DESCRIPTION = (
-    "Compute the power of a test of a ranking, the smallest effect that the test would detect, and "
-    "the number of targets that it needs. Give --n and --m, or --prevalence with --auc or --odds."
-)
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of the whole command line."""
-    parser = argparse.ArgumentParser(prog="rankinf", description=DESCRIPTION)
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    demo = commands.add_parser(
-        "demo", help="tune and test three rankers on real data", description=DEMO_DESCRIPTION
-    )
-    demo.add_argument(
-        "--plots", metavar="DIR", help="write a picture of each ranking's test to DIR"
-    )
-    report = commands.add_parser(
-        "report", help="test the rankings in a file", description=REPORT_DESCRIPTION
-    )
-    _add_file(report)
-    _add_units(report)
-    report.add_argument(
-        "--k",
-        type=_one_cut_off,
-        action="append",
-        default=[],
-        help="count the hits among the first K items; a fraction such as 0.1 means this fraction "
-        "of all items; may be repeated; 10, 50 and 100 by default; with --group the cut-off of the "
-        "metric",
-    )
-    report.add_argument(
-        "--metric",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="also test another metric, such as roc_auc, bedroc or ndcg; with --group the metric "
-        "of each query instead of average_precision; may be repeated",
-    )
-    report.add_argument("--plots", metavar="DIR", help="write a picture of each test to DIR")
-    report.add_argument(
-        "--html",
-        metavar="FILE",
-        help="also write the report as a web page with pictures to FILE",
-    )
-    report.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    curve = commands.add_parser(
-        "curve",
-        help="show up to which k rankings are better than chance",
-        description=CURVE_DESCRIPTION,
-    )
-    _add_file(curve)
-    curve.add_argument(
-        "--alpha",
-        type=float,
-        action="append",
-        default=[],
-        help="significance level, by default 0.1, 0.05 and 0.01; may be repeated",
-    )
-    curve.add_argument(
-        "--max-rank",
-        type=_cut_off,
-        metavar="K",
-        help="largest k of interest, a number of items or a fraction of them; choose it without "
-        "looking at the labels",
-    )
-    curve.add_argument("--plots", metavar="DIR", help="write a picture of the curves to DIR")
-    curve.add_argument("--json", action="store_true", help="print JSON instead of sentences")
-    _add_compare(commands)
-    _add_plan(commands)
-    return parser
 
 
 class _Score(argparse.Action):
@@ -143,134 +49,199 @@ class _Score(argparse.Action):
             namespace.lower_score = [*namespace.lower_score, values]
 
 
-def _add_file(command: argparse.ArgumentParser) -> None:
-    """Add the arguments for the file and its columns."""
-    command.add_argument(
-        "file",
-        metavar="FILE",
-        help="table with a header line and columns separated by commas, tabs, semicolons or bars, "
-        "possibly compressed; a Parquet file; or - for the standard input",
+def _cut_off(text: str) -> int | float:
+    for number in (int, float):
+        with contextlib.suppress(ValueError):
+            return number(text)
+    raise argparse.ArgumentTypeError(
+        f"{text!r} is not a number: give a number of items, such as 100, or a fraction of them, "
+        "such as 0.05 for 5 %"
     )
-    command.add_argument("--label", metavar="COLUMN", required=True, help="column of the labels")
-    command.add_argument(
-        "--score",
-        metavar="COLUMN",
-        action=_Score,
-        default=[],
-        help="column of scores, larger for items more likely to be targets; may be repeated; "
+
+
+def _one_cut_off(text: str) -> int | float:
+    """Return one of several cut-offs."""
+    try:
+        return _cut_off(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}; repeat --k for several") from None
+
+
+# The options of the commands: their names and the arguments of ``add_argument``.
+Options = dict[str, dict[str, Any]]
+_SEVERAL: dict[str, Any] = {"action": "append", "default": []}
+_ONE_NUMBER: dict[str, Any] = {"type": float}
+_JSON: Options = {"--json": {"action": "store_true", "help": "print JSON instead of text"}}
+_PLOTS: Options = {"--plots": {"metavar": "DIR", "help": "write pictures to DIR"}}
+_METRIC: Options = {
+    "--metric": {
+        "metavar": "NAME",
+        "default": "average_precision",
+        "help": "the metric, such as recall@50, enrichment@0.05 or roc_auc; average_precision by "
+        "default",
+    }
+}
+_FILE: Options = {
+    "file": {
+        "metavar": "FILE",
+        "help": "table with a header line and columns separated by commas, tabs, semicolons or "
+        "bars, possibly compressed; a Parquet file; or - for the standard input",
+    },
+    "--label": {"metavar": "COLUMN", "required": True, "help": "column of the labels"},
+    "--score": {
+        "metavar": "COLUMN",
+        "action": _Score,
+        "default": [],
+        "help": "column of scores, larger for items more likely to be targets; may be repeated; "
         "--score or --lower-score is required",
-    )
-    command.add_argument(
-        "--lower-score",
-        metavar="COLUMN",
-        action=_Score,
-        default=[],
-        help="column of scores that are smaller for items more likely to be targets, such as "
+    },
+    "--lower-score": {
+        "metavar": "COLUMN",
+        "action": _Score,
+        "default": [],
+        "help": "column of scores that are smaller for items more likely to be targets, such as "
         "energies or distances; may be repeated",
-    )
-    command.add_argument(
-        "--lower-is-better",
-        action="store_true",
-        help="scores are smaller for items more likely to be targets, in all columns of scores",
-    )
-    command.add_argument(
-        "--pos-label",
-        metavar="LABEL",
-        help="label of the targets; not needed for the labels 0 and 1, -1 and 1, False and True",
-    )
-    command.add_argument("--sep", metavar="TEXT", help="column separator; detected by default")
-    command.add_argument(
-        "--decimal", metavar="TEXT", default=".", help="decimal separator, '.' by default"
-    )
+    },
+    "--lower-is-better": {
+        "action": "store_true",
+        "help": "scores are smaller for items more likely to be targets, in all columns of scores",
+    },
+    "--pos-label": {
+        "metavar": "LABEL",
+        "help": "label of the targets; not needed for the labels 0 and 1, -1 and 1, False and True",
+    },
+    "--sep": {"metavar": "TEXT", "help": "column separator; detected by default"},
+    "--decimal": {
+        "metavar": "TEXT",
+        "default": ".",
+        "help": "decimal separator, '.' by default",
+    },
+}
+_UNITS: Options = {
+    "--group": {
+        "metavar": "COLUMN",
+        "help": "column with the query of each item; items are ranked within each query",
+    },
+    "--cluster": {
+        "metavar": "COLUMN",
+        "help": "column with the cluster of each item, such as a patient or a scaffold; items of "
+        "one cluster are not independent",
+    },
+}
+_REPORT: Options = {
+    "--k": {
+        **_SEVERAL,
+        "type": _one_cut_off,
+        "help": "count the hits among the first K items; a fraction such as 0.1 means this "
+        "fraction of all items; may be repeated; 10, 50 and 100 by default",
+    },
+    "--metric": {
+        **_SEVERAL,
+        "metavar": "NAME",
+        "help": "also test another metric, such as roc_auc, bedroc or ndcg@10; with --group the "
+        "metric of each query instead of average_precision; may be repeated",
+    },
+    "--html": {
+        "metavar": "FILE",
+        "help": "also write the report as a web page with pictures to FILE",
+    },
+}
+_CURVE: Options = {
+    "--alpha": {
+        **_SEVERAL,
+        **_ONE_NUMBER,
+        "help": "significance level, by default 0.1, 0.05 and 0.01; may be repeated",
+    },
+    "--max-rank": {
+        "type": _cut_off,
+        "metavar": "K",
+        "help": "largest k of interest, a number of items or a fraction of them; choose it without "
+        "looking at the labels",
+    },
+}
+_PLAN: Options = {
+    "--n": {"type": int, "help": "number of items"},
+    "--m": {"type": int, "help": "number of targets among them"},
+    "--prevalence": {
+        **_ONE_NUMBER,
+        "metavar": "P",
+        "help": "proportion of targets, instead of --n and --m",
+    },
+    "--auc": {
+        **_ONE_NUMBER,
+        "help": "the effect as the probability that a target ranks above another item",
+    },
+    "--odds": {
+        **_ONE_NUMBER,
+        "help": "the effect as the odds of a target against another item at each rank",
+    },
+    "--model": {
+        "choices": ("wallenius", "binormal"),
+        "default": "wallenius",
+        "help": "model of the rankings: wallenius (the default), the same odds at every rank; or "
+        "binormal, normal scores, which needs --auc",
+    },
+    "--alpha": {**_ONE_NUMBER, "default": 0.05, "help": "significance level, 0.05 by default"},
+    "--power": {
+        **_ONE_NUMBER,
+        "default": 0.8,
+        "help": "required probability of detecting the effect, 0.8 by default",
+    },
+}
+_HELD_OUT = "The scores must come from models that were not trained on these labels."
+# Each command with a line about it, its description, and its options.
+COMMANDS: dict[str, tuple[str, str, Options]] = {
+    "demo": (
+        "tune and test three rankers on real data",
+        "Tune three rankers on a rare-target problem made from scikit-learn's digits, test each on "
+        "held-out data against random selection, and print exact, permutation and normal p-values "
+        "side by side. Takes well under a minute; needs no download and, without --plots, no "
+        "optional dependency.",
+        _PLOTS,
+    ),
+    "report": (
+        "test the rankings in a file",
+        "Test the rankings in a table (one row per item) against random selection. The report has "
+        "the exact p-values of average precision and of every --metric and, for each --k, the hits "
+        "among the first k items and the number of hits that would be significant. " + _HELD_OUT,
+        {**_FILE, **_UNITS, **_REPORT, **_PLOTS, **_JSON},
+    ),
+    "curve": (
+        "show up to which k rankings are better than chance",
+        "Show for every k how many targets the rankings in a table have among their first k items, "
+        "up to which k they have more than random selection, and at which error rate this holds "
+        "for all k together. " + _HELD_OUT,
+        {**_FILE, **_CURVE, **_PLOTS, **_JSON},
+    ),
+    "compare": (
+        "compare the rankings in a file",
+        "Compare rankings of the same items, one column of scores each. Two rankings are compared "
+        "by their difference, with a p-value and an interval; more than two are compared in pairs, "
+        "with the set of rankers that may be the best. " + _HELD_OUT,
+        {**_FILE, **_UNITS, **_METRIC, **_JSON},
+    ),
+    "plan": (
+        "compute the power and the number of targets that a test needs",
+        "Compute the power of a test of a ranking, the smallest effect that the test would detect, "
+        "and the number of targets that it needs. Give --n and --m, or --prevalence with --auc or "
+        "--odds.",
+        {**_PLAN, **_METRIC, **_JSON},
+    ),
+}
 
 
-def _add_units(command: argparse.ArgumentParser) -> None:
-    """Add the arguments for the columns of queries and clusters."""
-    command.add_argument(
-        "--group",
-        metavar="COLUMN",
-        help="column with the query of each item; items are ranked within each query",
-    )
-    command.add_argument(
-        "--cluster",
-        metavar="COLUMN",
-        help="column with the cluster of each item, such as a patient or a scaffold; items of one "
-        "cluster are not independent",
-    )
-
-
-def _add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command that compares rankings."""
-    compare = commands.add_parser(
-        "compare", help="compare the rankings in a file", description=COMPARE_DESCRIPTION
-    )
-    _add_file(compare)
-    _add_units(compare)
-    compare.add_argument(
-        "--metric",
-        metavar="NAME",
-        default="average_precision",
-        help="metric to compare, such as recall_at_k or roc_auc; average_precision by default",
-    )
-    compare.add_argument(
-        "--k", type=_cut_off, help="cut-off of the metric: a number of items, or a fraction of them"
-    )
-    compare.add_argument("--json", action="store_true", help="print JSON instead of sentences")
-
-
-def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command that plans a study."""
-    plan = commands.add_parser(
-        "plan",
-        help="compute the power and the number of targets that a test needs",
-        description=PLAN_DESCRIPTION,
-    )
-    plan.add_argument("--n", type=int, help="number of items")
-    plan.add_argument("--m", type=int, help="number of targets among them")
-    plan.add_argument(
-        "--prevalence",
-        type=float,
-        metavar="P",
-        help="proportion of targets, instead of --n and --m",
-    )
-    plan.add_argument(
-        "--metric",
-        metavar="NAME",
-        default="average_precision",
-        help="metric of the test, such as recall_at_k or roc_auc; average_precision by default",
-    )
-    plan.add_argument(
-        "--k", type=_cut_off, help="cut-off of the metric: a number of items, or a fraction of them"
-    )
-    effect = plan.add_mutually_exclusive_group()
-    effect.add_argument(
-        "--auc",
-        type=float,
-        help="the effect as the probability that a target ranks above another item",
-    )
-    effect.add_argument(
-        "--odds",
-        type=float,
-        help="the effect as the odds of a target against another item at each rank",
-    )
-    plan.add_argument(
-        "--model",
-        choices=("wallenius", "fisher", "binormal"),
-        default="wallenius",
-        help="model of the rankings: wallenius (the default), the same odds at every rank; "
-        "binormal, normal scores, which needs --auc; or fisher, independent selection of the first "
-        "K items, for metrics of the hits at K",
-    )
-    plan.add_argument(
-        "--alpha", type=float, default=0.05, help="significance level, 0.05 by default"
-    )
-    plan.add_argument(
-        "--power",
-        type=float,
-        default=0.8,
-        help="required probability of detecting the effect, 0.8 by default",
-    )
-    plan.add_argument("--json", action="store_true", help="print JSON instead of sentences")
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    parser = argparse.ArgumentParser(prog="rankinf", description=DESCRIPTION)
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, (line, description, options) in COMMANDS.items():
+        command = commands.add_parser(name, help=line, description=description)
+        either = command.add_mutually_exclusive_group() if name == "plan" else command
+        for option, arguments in options.items():
+            group = either if option in ("--auc", "--odds") else command
+            group.add_argument(option, **arguments)
+    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -388,27 +359,6 @@ def _give_up_output(reason: str, status: int) -> int:
     with contextlib.suppress(OSError):
         print(f"rankinf: error: {reason}.", file=sys.stderr)
     return status
-
-
-def _cut_off(text: str) -> int | float:
-    try:
-        return int(text)
-    except ValueError:
-        try:
-            return float(text)
-        except ValueError:
-            raise argparse.ArgumentTypeError(
-                f"{text!r} is not a number: give a number of items, such as 100, or a fraction of "
-                "them, such as 0.05 for 5 %"
-            ) from None
-
-
-def _one_cut_off(text: str) -> int | float:
-    """Return one of several cut-offs."""
-    try:
-        return _cut_off(text)
-    except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(f"{error}; repeat --k for several") from None
 
 
 if __name__ == "__main__":

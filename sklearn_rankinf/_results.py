@@ -16,7 +16,7 @@ from sklearn_rankinf._statistics.caching import cached_property
 # Numbers of values of an array, of lines and of rows that a short description shows.
 _N_SHOWN, _ROWS_SHOWN = 5, 20
 # Fields that compute, and are no data.
-_OBJECTS = ("null_distribution", "ranking")
+_OBJECTS = ("null_distribution", "ranking", "curve")
 # Words of titles that differ from those of the names of fields.
 _WORDS = {"pvalue": "p-value", "zscore": "z-score", "auc": "AUC", "n": "number of"}
 # Equations such as "p = 0.01", and numbers with an exponent.
@@ -83,8 +83,8 @@ class Result:
         Returns
         -------
         dict
-            Numbers, words and lists by the names of the attributes, without null distributions and
-            rankings. Numbers that are not finite, which JSON lacks, are None.
+            Numbers, words and lists by the names of the attributes, without null distributions,
+            rankings and curves. Numbers that are not finite, which JSON lacks, are None.
         """
         plain: dict[str, Any] = without_nan(self._values())
         return plain
@@ -124,6 +124,8 @@ def plain_value(value: Any) -> Any:
         return value._values()
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
     if isinstance(value, Mapping):
         return {str(key): plain_value(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

@@ -32,9 +32,11 @@ from sklearn_rankinf import (
     metric_test,
     minimum_hypergeometric_test,
     randomization_test,
+    rank_significance_report,
     search_permutation_test,
     top_k_significance_curve,
 )
+from sklearn_rankinf._report.report import RankSignificanceReport
 from sklearn_rankinf._results import Result
 
 RNG = np.random.default_rng(0)
@@ -86,6 +88,9 @@ RESULTS = {
     "search": lambda: search_permutation_test(
         GridSearchCV(MODEL, {"C": [0.1, 1.0]}, cv=2), X, Y, n_resamples=2
     ),
+    "report": lambda: rank_significance_report(Y, {"A": A, "B <b>": B}, k=9),
+    "ranking of a report": lambda: rank_significance_report(Y, A, k=9).rankers[0],
+    "hits of a report": lambda: rank_significance_report(Y, A, k=9).rankers[0].at_k[0],
 }
 EACH = pytest.mark.parametrize("name", RESULTS)
 
@@ -120,12 +125,15 @@ def test_the_api_reference_lists_every_class(results):
     for kind in {type(results.setdefault(name, make())) for name, make in RESULTS.items()}:
         # Parts of another result are documented on its page.
         listed = f"   ~{kind.__module__.removeprefix('sklearn_rankinf.')}.{kind.__name__}\n"
-        assert listed in page or kind.__name__ in {"ModelComparison", "AlgorithmComparison"}
+        parts = {"ModelComparison", "AlgorithmComparison", "RankerReport", "HitsReport"}
+        assert listed in page or kind.__name__ in parts
 
 
 def test_methods_are_written_once():
     for kind in classes_below(Result) - {Result}:
-        assert not {"to_dict", "to_frame", "summary", "_repr_html_"} & set(vars(kind))
+        again = {"to_dict", "to_frame", "summary", "_repr_html_"} & set(vars(kind))
+        # A report is shown as a page.
+        assert again == ({"_repr_html_"} if kind is RankSignificanceReport else set())
 
 
 def test_results_have_at_most_120_methods():
@@ -150,6 +158,8 @@ def same(plain, value):
     """Whether a plain value is that of an attribute."""
     if isinstance(value, Result):
         return plain == value.to_dict()
+    if hasattr(value, "_asdict"):
+        return all(same(plain[key], part) for key, part in value._asdict().items())
     if isinstance(value, np.ndarray | list | tuple):
         return len(plain) == len(value) and all(map(same, plain, value))
     if isinstance(value, float | np.floating) and not math.isfinite(value):
@@ -165,10 +175,10 @@ def test_the_dict_is_complete_and_json(result):
     names = [field.name for field in fields(result)]
     names += [name for name, _ in inspect.getmembers(type(result), lambda m: hasattr(m, "fget"))]
     for name in names:
-        if not name.startswith("_") and name not in ("null_distribution", "ranking"):
+        if not name.startswith("_") and name not in ("null_distribution", "ranking", "curve"):
             assert same(found[name], getattr(result, name)), name
     assert not {name for name in found if name.startswith("_")}
-    assert {"pvalue", "power", "mean_width", "low", "algorithms"} & set(found)
+    assert {"pvalue", "power", "mean_width", "low", "algorithms", "test", "rankers"} & set(found)
 
 
 @EACH
@@ -202,12 +212,14 @@ def test_the_summary_is_made_of_sentences(result):
 @EACH
 def test_html_is_escaped_and_starts_with_the_summary(result):
     html = result._repr_html_()
+    assert "<b>" not in html
+    if isinstance(result, RankSignificanceReport):
+        return  # a page
     tags = {tag.split()[0] for tag in re.findall(r"<([^>]*)>", html)}
     assert tags <= {
         *("p", "/p", "div", "/div", "span", "/span", "table", "/table", "thead", "/thead"),
         *("tbody", "/tbody", "tr", "/tr", "th", "/th", "td", "/td"),
     }
-    assert "<b>" not in html
     first = result.summary().splitlines()[0]
     unescaped = re.sub("<.*?>", "", html).replace("&#x27;", "'").replace("&lt;", "<")
     assert unescaped.replace("&gt;", ">").replace("&amp;", "&").startswith(first)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from itertools import combinations
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.special import gammaln
 
 from sklearn_rankinf._metrics.metrics import AveragePrecision
-from sklearn_rankinf._ranking import Ranking
-from sklearn_rankinf._report.numbers import RankerReport
+from sklearn_rankinf._ranking import Ranking, Sample
+from sklearn_rankinf._report.numbers import RankerReport, ReportCheck, is_worse
 from sklearn_rankinf._results import counted
-from sklearn_rankinf._significance.results import MetricTestResult
+from sklearn_rankinf._statistics.caching import cached_property
 
 DOCUMENTATION = "https://sklearn-rankinf.readthedocs.io/en/latest/"
 """Address of the documentation."""
@@ -27,193 +28,124 @@ _N_REPEATED = 20
 _FEW_FOR_INTERVAL, _RARE_FOR_INTERVAL = 30, 0.005
 
 
-@dataclass(frozen=True)
-class ReportCheck:
-    """A finding of a check of a report.
-
-    Attributes
-    ----------
-    code : str
-        Name of the check, which does not change between versions.
-    ranker : str or None
-        The ranking concerned; None if the finding concerns the labels or all rankings together.
-    message : str
-        The finding.
-    remedy : str
-        The suggested remedy.
-    url : str
-        Page of the documentation that describes the check.
-    """
-
-    code: str
-    ranker: str | None
-    message: str
-    remedy: str
-    url: str
-
-
 @dataclass(frozen=True, eq=False)
-class LabelFacts:
-    """Input of the checks of the labels.
+class Facts:
+    """What the checks read.
 
     Attributes
     ----------
-    n_samples, n_positives : int
-        Numbers of samples and of positives.
+    sample : Sample
+        Labels and scores of all rankings.
     alpha : float
         Level of significance.
     pos_label : object
-        The label of the positives; None if a ranking was given.
+        The label of the positives.
     labels : list
         The distinct labels; empty if a ranking was given.
-    n_clusters, n_positive_clusters, n_negative_clusters : int or None
-        Number of clusters, of those with positives and of those with negatives; None without
-        clusters.
-    mixed_clusters : tuple
-        Names of the clusters whose samples have different labels.
     has_repeated_index : bool
         Whether the labels have an index with repeated entries.
+    rankers : tuple of RankerReport
+        Results of the rankings.
+    few_labellings : str or None
+        Warning of the tests if the clusters allow only few different labellings.
     """
 
-    n_samples: int
-    n_positives: int
+    sample: Sample
     alpha: float
-    pos_label: Any = None
+    pos_label: Any
     labels: tuple[Any, ...] = ()
-    n_clusters: int | None = None
-    mixed_clusters: tuple[Any, ...] = ()
-    n_positive_clusters: int | None = None
-    n_negative_clusters: int | None = None
     has_repeated_index: bool = False
-
-    @property
-    def n_negatives(self) -> int:
-        """Number of negatives."""
-        return self.n_samples - self.n_positives
-
-    @property
-    def has_both(self) -> bool:
-        """Whether there are positives and negatives."""
-        return 0 < self.n_positives < self.n_samples
+    rankers: tuple[RankerReport, ...] = ()
+    few_labellings: str | None = None
 
     @property
     def has_clusters(self) -> bool:
         """Whether clusters were given."""
-        return self.n_positive_clusters is not None
-
-
-@dataclass(frozen=True, eq=False)
-class RankerFacts:
-    """Input of the checks of one ranking.
-
-    Attributes
-    ----------
-    labels : LabelFacts
-        Facts about the labels.
-    ranking : Ranking
-        The ranking.
-    result : MetricTestResult
-        The test of the ranking.
-    numbers : RankerReport
-        The numbers of the ranking.
-    few_labellings : str or None
-        Warning of the test if the clusters allow only few different labellings.
-    """
-
-    labels: LabelFacts
-    ranking: Ranking
-    result: MetricTestResult
-    numbers: RankerReport
-    few_labellings: str | None = None
+        return self.sample.design.clusters is not None
 
     @property
-    def is_constant(self) -> bool:
-        """Whether all scores are equal."""
-        return self.ranking.n_blocks == 1
+    def clusters(self) -> list[Any]:
+        """Names of the clusters."""
+        return self.sample.design.names.get("clusters", [])
+
+    @cached_property
+    def mixed_clusters(self) -> list[Any]:
+        """Names of the clusters whose samples have different labels."""
+        codes = self.sample.design.clusters
+        if codes is None:
+            return []
+        share = np.bincount(codes, self.sample.positive) / np.bincount(codes)
+        return [self.clusters[code] for code in np.flatnonzero((share > 0.0) & (share < 1.0))]
 
 
-@dataclass(frozen=True, eq=False)
-class AllFacts:
-    """Input of the checks of several rankings.
+class Check(NamedTuple):
+    """A check of the labels and all rankings together, or of each ranking.
 
-    Attributes
-    ----------
-    labels : LabelFacts
-        Facts about the labels.
-    rankers : tuple of RankerFacts
-        Facts about each ranking.
-    scores : tuple of ndarray
-        Scores of the rankings; empty if a ranking was given.
-    """
-
-    labels: LabelFacts
-    rankers: tuple[RankerFacts, ...]
-    scores: tuple[Any, ...] = ()
-
-
-@dataclass(frozen=True)
-class Check:
-    """A check of labels or scores.
-
-    Attributes
-    ----------
-    code : str
-        Name of the check.
-    about : {"labels", "ranker", "rankers"}
-        Whether the check concerns the labels, each ranking, or all rankings together.
-    find : callable
-        Function of the facts that returns the finding as a sentence, or None.
-    remedy : str
-        The suggested remedy.
+    It finds a sentence in the facts, or None.
     """
 
     code: str
-    about: Literal["labels", "ranker", "rankers"]
-    find: Callable[[Any], str | None]
+    find: Callable[..., str | None]
     remedy: str
+    is_of_each: bool
 
-    @property
-    def url(self) -> str:
-        """Page of the documentation that describes the check."""
-        return f"{DOCUMENTATION}report.html#{self.code}"
-
-    def apply(self, facts: Any, ranker: str | None = None) -> list[ReportCheck]:
-        """Return the finding as a list with one entry, or an empty list."""
-        message = self.find(facts)
-        if message is None:
-            return []
-        return [ReportCheck(self.code, ranker, message, self.remedy, self.url)]
+    def apply(self, facts: Facts) -> Iterator[ReportCheck]:
+        """Return the findings."""
+        rankings = zip(facts.rankers, facts.sample.rankings, strict=True)
+        cases: Any = [(one.name, one, ranking) for one, ranking in rankings]
+        for name, *about in cases if self.is_of_each else [(None,)]:
+            message = self.find(facts, *about)
+            if message is not None:
+                url = f"{DOCUMENTATION}report.html#{self.code}"
+                yield ReportCheck(self.code, name, message, self.remedy, url)
 
 
-def run_checks(facts: AllFacts) -> tuple[ReportCheck, ...]:
+CHECKS: list[Check] = []
+"""All checks. Those that make the others irrelevant come first."""
+
+
+def run_checks(facts: Facts) -> tuple[ReportCheck, ...]:
     """Return the findings of all checks in the order of `CHECKS`."""
-    found: list[ReportCheck] = []
-    for check in CHECKS:
-        if check.about == "labels":
-            found += check.apply(facts.labels)
-        elif check.about == "rankers":
-            found += check.apply(facts)
-        else:
-            for ranker in facts.rankers:
-                found += check.apply(ranker, ranker.numbers.name)
-    return tuple(found)
+    return tuple(found for check in CHECKS for found in check.apply(facts))
 
 
-# Labels.
+F = TypeVar("F", bound=Callable[..., str | None])
 
 
-def _one_label(facts: LabelFacts) -> str | None:
-    if facts.has_both:
+def of_all(remedy: str, is_of_each: bool = False) -> Callable[[F], F]:
+    """List a check of the labels, or of all rankings; its code is the name of the function."""
+
+    def listed(find: F) -> F:
+        CHECKS.append(Check(find.__name__.replace("_", "-"), find, remedy, is_of_each))
+        return find
+
+    return listed
+
+
+def of_each(remedy: str) -> Callable[[F], F]:
+    """List a check of each ranking."""
+    return of_all(remedy, is_of_each=True)
+
+
+@of_all(
+    "Check how the labels are coded and which one pos_label (--pos-label) selects; a test "
+    "needs samples of both classes."
+)
+def one_label(facts: Facts) -> str | None:
+    if facts.sample.has_both:
         return None
     what, other = "positive", "negative"
-    if facts.n_positives == 0:
+    if facts.sample.n_positives == 0:
         what, other = other, what
-    return (
-        f"All {facts.n_samples} samples are {what} and none is {other}: there is nothing to test."
-    )
+    n = facts.sample.n_items
+    return f"All {n} samples are {what} and none is {other}: there is nothing to test."
 
 
-def _labels_1_2(facts: LabelFacts) -> str | None:
+@of_all(
+    "Pass pos_label (--pos-label); if 1 is the class to be ranked first, pass y_true == 1 as "
+    "the labels."
+)
+def labels_1_2(facts: Facts) -> str | None:
     if len(facts.labels) != 2 or isinstance(facts.pos_label, str) or facts.pos_label != 1:
         return None
     first, second = facts.labels
@@ -222,37 +154,22 @@ def _labels_1_2(facts: LabelFacts) -> str | None:
     return f"The labels are 1 and {second!r}, and 1 was used as the positive class."
 
 
-def _positives_in_majority(facts: LabelFacts) -> str | None:
-    if not facts.has_both or 2 * facts.n_positives <= facts.n_samples:
+@of_all("If the targets are the rare class, pass its label as pos_label (--pos-label).")
+def positives_in_majority(facts: Facts) -> str | None:
+    n, m = facts.sample.n_items, facts.sample.n_positives
+    if not facts.sample.has_both or 2 * m <= n:
         return None
-    return f"More than half of the samples are positive ({facts.n_positives} of {facts.n_samples})."
+    return f"More than half of the samples are positive ({m} of {n})."
 
 
-def _few_of_a_class(n_items: int, n_clusters: int | None, name: str) -> str | None:
-    few = n_items if n_clusters is None else n_clusters
-    if not 0 < few < _FEW:
+@of_all(
+    "Label more samples: metric_power and min_positives (rankinf plan) compute the number that "
+    "is needed."
+)
+def too_few_to_be_significant(facts: Facts) -> str | None:
+    if not facts.sample.has_both or facts.has_clusters:
         return None
-    if n_clusters is not None:
-        return f"The {name} come from only {counted(n_clusters, 'cluster')}."
-    return f"There {'is' if few == 1 else 'are'} only {counted(n_items, name.removesuffix('s'))}."
-
-
-def _few_positives(facts: LabelFacts) -> str | None:
-    if not facts.has_both:
-        return None
-    return _few_of_a_class(facts.n_positives, facts.n_positive_clusters, "positives")
-
-
-def _few_negatives(facts: LabelFacts) -> str | None:
-    if not facts.has_both:
-        return None
-    return _few_of_a_class(facts.n_negatives, facts.n_negative_clusters, "negatives")
-
-
-def _too_small(facts: LabelFacts) -> str | None:
-    if not facts.has_both or facts.has_clusters:
-        return None
-    n, m = facts.n_samples, facts.n_positives
+    n, m = facts.sample.n_items, facts.sample.n_positives
     log_labellings = float(gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1))
     if log_labellings * (1.0 + 1e-12) >= -math.log(facts.alpha):
         return None
@@ -263,17 +180,37 @@ def _too_small(facts: LabelFacts) -> str | None:
     )
 
 
-def _mixed_clusters(facts: LabelFacts) -> str | None:
+@of_all(
+    "The p-value is still correct, but the value of the metric is imprecise and small effects "
+    "are missed: read the interval, and label more positives (min_positives or rankinf plan "
+    "computes how many)."
+)
+def few_positives(facts: Facts) -> str | None:
+    return _few_of_a_class(facts, 0, "positive")
+
+
+@of_all("The value of the metric is imprecise: read the interval, and label more negatives.")
+def few_negatives(facts: Facts) -> str | None:
+    return _few_of_a_class(facts, 1, "negative")
+
+
+@of_all(
+    "Read the intervals and comparisons, which count clusters. If the clusters are passed as "
+    "strata to metric_test, it tests another hypothesis: that labels are random within each "
+    "cluster."
+)
+def mixed_clusters(facts: Facts) -> str | None:
     if not facts.mixed_clusters:
         return None
     return (
         f"Samples of one cluster have different labels in {len(facts.mixed_clusters)} of "
-        f"{counted(facts.n_clusters or 0, 'cluster')}, such as {facts.mixed_clusters[0]!r}. "
+        f"{counted(len(facts.clusters), 'cluster')}, such as {facts.mixed_clusters[0]!r}. "
         "P-values against chance are not given, because they permute the labels of whole clusters."
     )
 
 
-def _index_repeats(facts: LabelFacts) -> str | None:
+@of_all("Pass the source of each sample as clusters (--cluster).")
+def clusters_not_given(facts: Facts) -> str | None:
     if facts.has_clusters or not facts.has_repeated_index:
         return None
     return (
@@ -282,35 +219,48 @@ def _index_repeats(facts: LabelFacts) -> str | None:
     )
 
 
-# One ranking.
-
-
-def _constant_score(facts: RankerFacts) -> str | None:
-    if not facts.is_constant or facts.labels.n_samples == 1:
+@of_each(
+    "Check the scores: possible causes are a model that was not fitted, a wrong column, and "
+    "rounding to 0."
+)
+def constant_score(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str | None:
+    if ranking.n_blocks != 1 or facts.sample.n_items == 1:
         return None
     return "All scores are equal, so the samples have no order."
 
 
-def _two_valued_score(facts: RankerFacts) -> str | None:
-    if facts.ranking.n_blocks != 2 or facts.labels.n_samples < 10:
+@of_each(
+    "If they are predicted classes, pass decision_function(X) or predict_proba(X)[:, 1] "
+    "instead of predict(X)."
+)
+def two_valued_score(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str | None:
+    if ranking.n_blocks != 2 or facts.sample.n_items < 10:
         return None
-    first, second = facts.ranking.tie_sizes.tolist()
+    first, second = ranking.tie_sizes.tolist()
     if min(first, second) == 1:
         return None
     return f"The scores have only two different values, for {first} and {second} samples."
 
 
-def _large_tie(facts: RankerFacts) -> str | None:
-    largest, n = int(facts.ranking.tie_sizes.max()), facts.labels.n_samples
-    if facts.ranking.n_blocks <= 2 or 2 * largest <= n:
+@of_each(
+    "All numbers take ties into account. If the scores were rounded or truncated, pass the "
+    "original ones."
+)
+def large_tie(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str | None:
+    largest, n = int(ranking.tie_sizes.max()), facts.sample.n_items
+    if ranking.n_blocks <= 2 or 2 * largest <= n:
         return None
     return f"{largest} of {n} samples have the same score, so most of the list has no order."
 
 
-def _ties_across_k(facts: RankerFacts) -> str | None:
-    if facts.is_constant:
+@of_each(
+    "P-values at k are correct for these ties. For a whole number of hits, choose a k at which "
+    "a block of equal scores ends, or break the ties by a rule that does not use the labels."
+)
+def ties_across_k(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str | None:
+    if ranking.n_blocks == 1:
         return None
-    split = [at_k for at_k in facts.numbers.at_k if at_k.splits_ties]
+    split = [at_k for at_k in ranker.at_k if at_k.tied_ranks]
     if not split:
         return None
     cuts = _enumerated([str(at_k.k) for at_k in split])
@@ -318,7 +268,7 @@ def _ties_across_k(facts: RankerFacts) -> str | None:
         f"A block of equal scores contains the cut-off k = {cuts}: the hits are the "
         "mean over random tie-breaking, and the hits needed are those of a ranking without ties."
     )
-    for first, last in sorted({at_k.tied_ranks for at_k in split if at_k.tied_ranks is not None}):
+    for first, last in sorted({at_k.tied_ranks for at_k in split if at_k.tied_ranks}):
         own = [at_k for at_k in split if at_k.tied_ranks == (first, last)]
         if len(own) > 1:
             message += (
@@ -330,20 +280,25 @@ def _ties_across_k(facts: RankerFacts) -> str | None:
     return message
 
 
-def _worse_than_chance(facts: RankerFacts) -> str | None:
-    numbers = facts.numbers
-    if not (numbers.zscore < 0.0 and numbers.pvalue_less <= facts.labels.alpha):
+@of_each(
+    "Larger scores must belong to samples that are more likely to be positive: negate the "
+    "scores if smaller scores do (--lower-is-better, --lower-score), and check pos_label "
+    "(--pos-label)."
+)
+def worse_than_chance(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str | None:
+    if not (ranker.is_tested and is_worse(ranker.test, facts.alpha)):
         return None
-    return (
-        "The ranking is worse than a random order (p = "
-        f"{numbers.pvalue_less:.2g} for a value this low)."
-    )
+    less = ranker.pvalue_less
+    return f"The ranking is worse than a random order (p = {less:.2g} for a value this low)."
 
 
-def _perfect_ranking(facts: RankerFacts) -> str | None:
-    if not facts.labels.has_both or facts.labels.n_positives < 2:
+@of_each(
+    "Make sure that neither the labels nor features derived from them were used to train the model."
+)
+def perfect_ranking(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str | None:
+    if not facts.sample.has_both or facts.sample.n_positives < 2:
         return None
-    hits, sizes = facts.ranking.hits, facts.ranking.tie_sizes
+    hits, sizes = ranking.hits, ranking.tie_sizes
     positive = hits > 0
     # All positives are in the first blocks, and these blocks contain no negatives.
     n_first = int(np.argmin(positive)) if not positive.all() else positive.size
@@ -355,10 +310,13 @@ def _perfect_ranking(facts: RankerFacts) -> str | None:
     )
 
 
-def _repeated_samples(facts: RankerFacts) -> str | None:
-    if facts.labels.has_clusters or facts.ranking.n_blocks < _N_REPEATED:
+@of_each(
+    "Keep one sample from each source, or pass the source of each sample as clusters (--cluster)."
+)
+def repeated_samples(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str | None:
+    if facts.has_clusters or ranking.n_blocks < _N_REPEATED:
         return None
-    hits, sizes = facts.ranking.hits, facts.ranking.tie_sizes
+    hits, sizes = ranking.hits, ranking.tie_sizes
     is_pure = np.all((hits == 0) | (hits == sizes))
     if not (is_pure and sizes.min() >= 2 and hits.any()):
         return None
@@ -369,18 +327,29 @@ def _repeated_samples(facts: RankerFacts) -> str | None:
     )
 
 
-def _k_never_significant(facts: RankerFacts) -> str | None:
-    if facts.labels.has_clusters or not facts.labels.has_both:
+@of_each("The p-value is coarse: use clusters of equal sizes, or more clusters.")
+def few_labellings(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str | None:
+    hint = facts.few_labellings
+    return None if hint is None else f"{hint[0].upper()}{hint[1:]}"
+
+
+@of_each(
+    "Choose another k: if k is very small or close to the number of samples, no result can be "
+    "significant. min_hits_at_k computes the hits needed at each k."
+)
+def k_never_significant(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str | None:
+    if facts.has_clusters or not facts.sample.has_both:
         return None
-    cuts = [str(at_k.k) for at_k in facts.numbers.at_k if at_k.hits_needed is None]
+    cuts = [str(at_k.k) for at_k in ranker.at_k if at_k.hits_needed is None]
     if not cuts:
         return None
     which = _enumerated(cuts)
-    return f"No number of hits at k = {which} could be significant at {facts.labels.alpha:g}."
+    return f"No number of hits at k = {which} could be significant at {facts.alpha:g}."
 
 
-def _pvalue_at_floor(facts: RankerFacts) -> str | None:
-    result = facts.result
+@of_each("Report that p is at most this value; increase n_resamples to resolve smaller ones.")
+def pvalue_at_floor(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str | None:
+    result = ranker.test
     if not result.n_resamples or result.n_exceedances != 0:
         return None
     return (
@@ -389,9 +358,10 @@ def _pvalue_at_floor(facts: RankerFacts) -> str | None:
     )
 
 
-def _pvalue_uncertain(facts: RankerFacts) -> str | None:
-    low, high = (float(limit) for limit in facts.result.pvalue_interval())
-    alpha = facts.labels.alpha
+@of_each("Increase n_resamples before you draw a conclusion.")
+def pvalue_uncertain(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str | None:
+    low, high = (float(limit) for limit in ranker.test.pvalue_interval())
+    alpha = facts.alpha
     if not low <= alpha < high:
         return None
     return (
@@ -400,38 +370,34 @@ def _pvalue_uncertain(facts: RankerFacts) -> str | None:
     )
 
 
-def _few_labellings(facts: RankerFacts) -> str | None:
-    hint = facts.few_labellings
-    return None if hint is None else f"{hint[0].upper()}{hint[1:]}"
-
-
-def _interval_unreliable(facts: RankerFacts) -> str | None:
-    labels = facts.labels
-    if facts.numbers.low is None or not labels.has_both:
+@of_each("Treat the interval as approximate, and label more positives.")
+def interval_unreliable(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str | None:
+    n, m = facts.sample.n_items, facts.sample.n_positives
+    if ranker.interval is None or not facts.sample.has_both:
         return None
-    if facts.numbers.standard_error is None or math.isnan(facts.numbers.standard_error):
-        what = "cluster" if labels.has_clusters else "sample"
+    if math.isnan(ranker.interval.standard_error):
+        what = "cluster" if facts.has_clusters else "sample"
         return (
             f"With a single {what} in a class the variation of the metric cannot be estimated: "
             "the interval contains almost all possible values."
         )
-    is_few = labels.n_positives <= _FEW_FOR_INTERVAL
-    is_rare = labels.n_positives <= _RARE_FOR_INTERVAL * labels.n_samples
-    if not (is_few and is_rare and isinstance(facts.result.metric, AveragePrecision)):
+    is_rare = m <= min(_FEW_FOR_INTERVAL, _RARE_FOR_INTERVAL * n)
+    if not (is_rare and isinstance(ranker.test.metric, AveragePrecision)):
         return None
     return (
-        f"There are {counted(labels.n_positives, 'positive')} among {labels.n_samples} samples. "
+        f"There are {counted(m, 'positive')} among {n} samples. "
         "With numbers like these, 95 % intervals of average precision covered the true value in 91 "
         "to 93 % of simulations if positives score high, and in only 71 % if only a few of them do."
     )
 
 
-# Several rankings.
-
-
-def _best_of_several(facts: AllFacts) -> str | None:
-    n, alpha = len(facts.rankers), facts.labels.alpha
-    smallest = min(ranker.numbers.pvalue for ranker in facts.rankers)
+@of_all(
+    "Test the best ranking with best_candidate_test, which accounts for the choice, or on "
+    "labels that were not used for it."
+)
+def best_of_several(facts: Facts) -> str | None:
+    n, alpha = len(facts.rankers), facts.alpha
+    smallest = min(ranker.test.pvalue for ranker in facts.rankers)
     if n < 2 or not smallest <= alpha < n * smallest:
         return None
     return (
@@ -440,25 +406,26 @@ def _best_of_several(facts: AllFacts) -> str | None:
     )
 
 
-def _identical_rankings(facts: AllFacts) -> str | None:
-    seen: list[tuple[str, Any]] = []
-    pairs = []
-    for ranker, scores in zip(facts.rankers, facts.scores, strict=False):
-        name = ranker.numbers.name
-        for other, previous in seen:
-            if np.array_equal(scores, previous):
-                pairs.append(f"{other} and {name}")
-        seen.append((name, scores))
+@of_all("Leave one of them out: both have the same p-values.")
+def identical_rankings(facts: Facts) -> str | None:
+    named = zip(facts.sample.names, facts.sample.scores, strict=False)
+    pairs = [
+        f"{name} and {other}"
+        for (name, scores), (other, others) in combinations(named, 2)
+        if np.array_equal(scores, others)
+    ]
     if not pairs:
         return None
     more = "; ..." if len(pairs) > 3 else ""
     return f"These rankings have the same scores: {'; '.join(pairs[:3])}{more}."
 
 
-def _complementary_scores(facts: AllFacts) -> str | None:
-    if len(facts.scores) != 2 or not all(np.all((s >= 0) & (s <= 1)) for s in facts.scores):
+@of_all("Pass only predict_proba(X)[:, 1], the column of the positive class.")
+def complementary_scores(facts: Facts) -> str | None:
+    scores = [np.asarray(one, dtype=float) for one in facts.sample.scores]
+    if len(scores) != 2 or not all(np.all((one >= 0) & (one <= 1)) for one in scores):
         return None
-    first, second = (np.asarray(scores, dtype=float) for scores in facts.scores)
+    first, second = scores
     if np.ptp(first) == 0.0 or np.abs(first + second - 1.0).max() > 1e-6:
         return None
     return (
@@ -467,164 +434,14 @@ def _complementary_scores(facts: AllFacts) -> str | None:
     )
 
 
-CHECKS = (
-    Check(
-        "one-label",
-        "labels",
-        _one_label,
-        "Check how the labels are coded and which one pos_label (--pos-label) selects; a test "
-        "needs samples of both classes.",
-    ),
-    Check(
-        "labels-1-2",
-        "labels",
-        _labels_1_2,
-        "Pass pos_label (--pos-label); if 1 is the class to be ranked first, pass y_true == 1 as "
-        "the labels.",
-    ),
-    Check(
-        "positives-in-majority",
-        "labels",
-        _positives_in_majority,
-        "If the targets are the rare class, pass its label as pos_label (--pos-label).",
-    ),
-    Check(
-        "too-few-to-be-significant",
-        "labels",
-        _too_small,
-        "Label more samples: metric_power and min_positives (rankinf plan) compute the number that "
-        "is needed.",
-    ),
-    Check(
-        "few-positives",
-        "labels",
-        _few_positives,
-        "The p-value is still correct, but the value of the metric is imprecise and small effects "
-        "are missed: read the interval, and label more positives (min_positives or rankinf plan "
-        "computes how many).",
-    ),
-    Check(
-        "few-negatives",
-        "labels",
-        _few_negatives,
-        "The value of the metric is imprecise: read the interval, and label more negatives.",
-    ),
-    Check(
-        "mixed-clusters",
-        "labels",
-        _mixed_clusters,
-        "Read the intervals and comparisons, which count clusters. If the clusters are passed as "
-        "strata to metric_test, it tests another hypothesis: that labels are random within each "
-        "cluster.",
-    ),
-    Check(
-        "clusters-not-given",
-        "labels",
-        _index_repeats,
-        "Pass the source of each sample as clusters (--cluster).",
-    ),
-    Check(
-        "constant-score",
-        "ranker",
-        _constant_score,
-        "Check the scores: possible causes are a model that was not fitted, a wrong column, and "
-        "rounding to 0.",
-    ),
-    Check(
-        "two-valued-score",
-        "ranker",
-        _two_valued_score,
-        "If they are predicted classes, pass decision_function(X) or predict_proba(X)[:, 1] "
-        "instead of predict(X).",
-    ),
-    Check(
-        "large-tie",
-        "ranker",
-        _large_tie,
-        "All numbers take ties into account. If the scores were rounded or truncated, pass the "
-        "original ones.",
-    ),
-    Check(
-        "ties-across-k",
-        "ranker",
-        _ties_across_k,
-        "P-values at k are correct for these ties. For a whole number of hits, choose a k at which "
-        "a block of equal scores ends, or break the ties by a rule that does not use the labels.",
-    ),
-    Check(
-        "worse-than-chance",
-        "ranker",
-        _worse_than_chance,
-        "Larger scores must belong to samples that are more likely to be positive: negate the "
-        "scores if smaller scores do (--lower-is-better, --lower-score), and check pos_label "
-        "(--pos-label).",
-    ),
-    Check(
-        "perfect-ranking",
-        "ranker",
-        _perfect_ranking,
-        "Make sure that neither the labels nor features derived from them were used to train the "
-        "model.",
-    ),
-    Check(
-        "repeated-samples",
-        "ranker",
-        _repeated_samples,
-        "Keep one sample from each source, or pass the source of each sample as clusters "
-        "(--cluster).",
-    ),
-    Check(
-        "few-labellings",
-        "ranker",
-        _few_labellings,
-        "The p-value is coarse: use clusters of equal sizes, or more clusters.",
-    ),
-    Check(
-        "k-never-significant",
-        "ranker",
-        _k_never_significant,
-        "Choose another k: if k is very small or close to the number of samples, no result can be "
-        "significant. min_hits_at_k computes the hits needed at each k.",
-    ),
-    Check(
-        "pvalue-at-floor",
-        "ranker",
-        _pvalue_at_floor,
-        "Report that p is at most this value; increase n_resamples to resolve smaller ones.",
-    ),
-    Check(
-        "pvalue-uncertain",
-        "ranker",
-        _pvalue_uncertain,
-        "Increase n_resamples before you draw a conclusion.",
-    ),
-    Check(
-        "interval-unreliable",
-        "ranker",
-        _interval_unreliable,
-        "Treat the interval as approximate, and label more positives.",
-    ),
-    Check(
-        "best-of-several",
-        "rankers",
-        _best_of_several,
-        "Test the best ranking with best_candidate_test, which accounts for the choice, or on "
-        "labels that were not used for it.",
-    ),
-    Check(
-        "identical-rankings",
-        "rankers",
-        _identical_rankings,
-        "Leave one of them out: both have the same p-values.",
-    ),
-    Check(
-        "complementary-scores",
-        "rankers",
-        _complementary_scores,
-        "Pass only predict_proba(X)[:, 1], the column of the positive class.",
-    ),
-)
-"""All checks. Those that make the others irrelevant come first."""
+def _few_of_a_class(facts: Facts, number: int, name: str) -> str | None:
+    n, m = facts.sample.n_items, facts.sample.n_positives
+    few = facts.sample.n_independent[number] if facts.has_clusters else (m, n - m)[number]
+    if not facts.sample.has_both or few >= _FEW:
+        return None
+    if facts.has_clusters:
+        return f"The {name}s come from only {counted(few, 'cluster')}."
+    return f"There {'is' if few == 1 else 'are'} only {counted(few, name)}."
 
 
 def _enumerated(parts: list[str]) -> str:

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import math
 import sys
-import textwrap
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sklearn_rankinf._estimation.comparison import metric_comparison_test
 from sklearn_rankinf._estimation.intervals import metric_interval
-from sklearn_rankinf._estimation.multiple_comparison import (
-    MetricMultipleComparisonTestResult,
-    metric_multiple_comparison_test,
-)
-from sklearn_rankinf._estimation.results import MetricIntervalResult
-from sklearn_rankinf._metrics.metrics import (
-    METRICS,
-    AveragePrecision,
-    as_metric,
-    in_sentence,
-    needs_k,
-)
+from sklearn_rankinf._estimation.multiple_comparison import metric_multiple_comparison_test
+from sklearn_rankinf._metrics.metrics import AveragePrecision, as_metric, in_sentence
 from sklearn_rankinf._planning.power import metric_power
 from sklearn_rankinf._planning.sample_size import min_detectable_odds, min_positives
 from sklearn_rankinf._plot import TopKSignificanceDisplay, new_figure
@@ -39,10 +28,16 @@ from sklearn_rankinf._report.files import (
     is_same_file,
     read_table,
     save_figure,
+    write_plots,
     write_text,
 )
-from sklearn_rankinf._report.numbers import LEVEL, pvalue_less
-from sklearn_rankinf._report.text import comparison_tables, table_as_text, with_fraction
+from sklearn_rankinf._report.numbers import LEVEL, is_worse
+from sklearn_rankinf._report.text import (
+    comparison_tables,
+    table_as_text,
+    with_fraction,
+    wrapped,
+)
 from sklearn_rankinf._results import counted, plain_value, without_nan
 from sklearn_rankinf._significance.metric_test import metric_test
 from sklearn_rankinf._significance.minimum_hypergeometric import minimum_hypergeometric_test
@@ -51,16 +46,21 @@ from sklearn_rankinf._significance.top_k_curve import (
     TopKSignificanceCurve,
     top_k_significance_curve,
 )
+from sklearn_rankinf._statistics.additive import Metric
 
-_WIDTH = 100
 # The default of the report and of the comparison.
 _N_PERMUTATIONS = 9999
 # Beyond this number of items NumPy's integers overflow.
 _LARGEST_N = 2**63 - 1
 _OF_INTERVAL = ("statistic", "low", "high", "standard_error")
+_OF_CURVE = (
+    *("alpha", "pointwise_level", "attained_level"),
+    *("crossovers", "crossovers_simultaneous"),
+)
 _UNTESTED = (
-    "Over queries, only mean average precision without --k is tested against chance. For other "
-    "metrics read the interval; rankinf compare tests differences between rankings by any metric."
+    "Over queries, only mean average precision without a cut-off is tested against chance. For "
+    "other metrics read the interval; rankinf compare tests differences between rankings by any "
+    "metric."
 )
 _MODELS = {
     "wallenius": "the odds of a target against another item are the same at every rank",
@@ -74,14 +74,10 @@ def report(arguments: argparse.Namespace) -> None:
         raise CommandError(
             f"--html {arguments.html} is the file with the scores: give another name."
         )
+    _check_options(arguments)
     table = _read(arguments)
     if table.groups is not None:
         return _report_on_queries(table, arguments)
-    if table.clusters is not None and arguments.metric:
-        raise CommandError(
-            "--metric cannot be combined with --cluster: its tests need independent items. Leave "
-            "out one of the two options."
-        )
     with _errors_in_one_line():
         # A requested k that is too large is an error; default values that are too large are
         # skipped.
@@ -95,54 +91,59 @@ def report(arguments: argparse.Namespace) -> None:
             metrics=arguments.metric,
             lower=arguments.score if arguments.lower_is_better else arguments.lower_score,
         )
-    paths: list[str] = []
+    plots: dict[str, str] = {}
     if arguments.plots is not None:
-        results = dict(zip(table.scores, found.results, strict=True))
-        paths += _report.write_plots(arguments.plots, results).values()
+        names = zip(table.scores, found.rankers, strict=True)
+        tests = {name: ranker.test for name, ranker in names if ranker.is_tested}
+        plots = write_plots(arguments.plots, tests)
+    paths = list(plots.values())
     if arguments.html is not None:
         paths.append(write_text(arguments.html, found.to_html()))
     if arguments.json:
-        print(_report.report_as_json(found, paths))
-        return
+        return _print_json({**found.to_dict(), "plots": plots})
     print(found)
     _print_paths(paths)
 
 
+def _check_options(arguments: argparse.Namespace) -> None:
+    """Raise an error for options of the report that contradict each other."""
+    apart = {"cluster": ("metric",), "group": ("k", "plots", "html")}
+    reasons = {
+        "metric": "its tests need independent items",
+        "k": "write the cut-off after the name of the metric, such as --metric ndcg@10",
+    }
+    for unit, options in apart.items():
+        for option in options:
+            if getattr(arguments, unit) is not None and getattr(arguments, option):
+                reason = reasons.get(option, "it is for a single list of items")
+                raise CommandError(
+                    f"--{option} cannot be combined with --{unit}: {reason}. Leave out one of the "
+                    "two options."
+                )
+
+
 def _report_on_queries(table: Table, arguments: argparse.Namespace) -> None:
     """Print means over the queries of a file, with their intervals and tests."""
-    for option in ("plots", "html"):
-        if getattr(arguments, option):
-            raise CommandError(
-                f"--{option} cannot be combined with --group: it is for a single list of items. "
-                "Leave out one of the two options."
-            )
-    names, cuts = arguments.metric or ["average_precision"], arguments.k or [None]
-    metrics = []
-    for name, k in itertools.product(names, cuts):
-        _check_cut_off(name, k)
-        with _errors_in_one_line():
-            metrics.append(as_metric(name, k))
     rows = []
-    summaries: dict[str, list[str]] = {}
+    summaries: dict[str, list[str]] = {name: [] for name in table.scores}
     units: dict[str, Any] = {"groups": table.groups, "clusters": table.clusters}
     with _errors_in_one_line():
+        metrics = [as_metric(name) for name in arguments.metric or ["average_precision"]]
         for name, score in table.scores.items():
             _progress(f"testing {name}")
-            summaries[name] = []
             for metric in metrics:
-                found: dict[str, Any] = {"test": None}
+                test = None
                 if metric == AveragePrecision():
-                    found["test"] = mean_average_precision_test(table.is_positive, score, **units)
-                found["interval"] = metric_interval(
-                    table.is_positive, score, metric=metric, **units
-                )
-                results = [result for result in found.values() if result is not None]
+                    test = mean_average_precision_test(table.is_positive, score, **units)
+                interval = metric_interval(table.is_positive, score, metric=metric, **units)
                 summaries[name] += [
                     with_fraction(result.summary(), metric, getattr(metric, "k", None))
-                    for result in results
+                    for result in (test, interval)
+                    if result is not None
                 ]
-                plain = {part: result and result.to_dict() for part, result in found.items()}
-                rows.append({"name": name, "metric": str(metric), **plain})
+                rows.append(
+                    {"name": name, "metric": str(metric), "test": test, "interval": interval}
+                )
     if arguments.json:
         return _print_json({"rankings": rows})
     _print_by_name(summaries)
@@ -153,25 +154,31 @@ def _report_on_queries(table: Table, arguments: argparse.Namespace) -> None:
 
 def curve(arguments: argparse.Namespace) -> None:
     """Print where the rankings of a file are better than random selection, and plot the curves."""
-    rankings = _rankings(_read(arguments))
+    table = _read(arguments)
     alpha = arguments.alpha or [0.1, 0.05, 0.01]
+    curves, tests = {}, {}
     with _errors_in_one_line():
-        curves = {
-            name: top_k_significance_curve(ranking, alpha=alpha, max_rank=arguments.max_rank)
-            for name, ranking in rankings.items()
-        }
-    tests = {
-        name: minimum_hypergeometric_test(ranking, max_rank=arguments.max_rank)
-        for name, ranking in rankings.items()
-    }
-    paths = [] if arguments.plots is None else [_write_curves(curves, arguments.plots)]
+        for name, score in table.scores.items():
+            ranking = Ranking.from_scores(table.is_positive, score)
+            curves[name] = top_k_significance_curve(
+                ranking, alpha=alpha, max_rank=arguments.max_rank
+            )
+            tests[name] = minimum_hypergeometric_test(ranking, max_rank=arguments.max_rank)
+    paths = []
+    if arguments.plots is not None:
+        figure = new_figure("--plots", (8.0, 5.5))
+        TopKSignificanceDisplay(list(curves.values()), name=list(curves)).plot(figure.add_subplot())
+        paths.append(save_figure(figure, Path(arguments.plots) / "top_k.png"))
     if arguments.json:
         found = [
-            {"name": name, **_numbers(curves[name]), "minimum_hypergeometric": test.to_dict()}
+            {
+                "name": name,
+                **{key: getattr(curves[name], key) for key in _OF_CURVE},
+                "minimum_hypergeometric": test,
+            }
             for name, test in tests.items()
         ]
-        _print_json({"rankings": found, "plots": paths})
-        return
+        return _print_json({"rankings": found, "plots": paths})
     _print_by_name(
         {name: [_without_best(curves[name]), test.summary()] for name, test in tests.items()}
     )
@@ -196,68 +203,57 @@ def compare(arguments: argparse.Namespace) -> None:
         )
     if len(set(arguments.score)) < len(arguments.score):
         raise CommandError(f"give every column of scores once; got {', '.join(arguments.score)}.")
-    _check_cut_off(arguments.metric, arguments.k)
+    with _errors_in_one_line():
+        metric = as_metric(arguments.metric)
     table = _read(arguments)
-    options = {
-        "metric": arguments.metric,
-        "k": arguments.k,
+    positive, scores = table.is_positive, list(table.scores.values())
+    options: dict[str, Any] = {
+        "metric": metric,
         "groups": table.groups,
         "clusters": table.clusters,
     }
-    _progress(f"comparing {len(table.scores)} rankings")
+    _progress(f"comparing {len(scores)} rankings")
     result: Any
     with _errors_in_one_line():
-        if len(table.scores) == 2:
-            options["method"] = _comparison_method(table, arguments)
-            result = metric_comparison_test(table.is_positive, *table.scores.values(), **options)
+        if len(scores) == 2:
+            method = "auto"
+            if table.groups is None:
+                method = _report.comparison_method(metric, positive.size, _N_PERMUTATIONS)
+            result = metric_comparison_test(positive, *scores, method=method, **options)
+            found = {"names": list(table.scores), **result.to_dict()}
+            parts = ["A is {}, B is {}.".format(*table.scores)]
         else:
-            result = metric_multiple_comparison_test(table.is_positive, table.scores, **options)
-            intervals = [
-                metric_interval(table.is_positive, score, **options)
-                for score in table.scores.values()
+            result = metric_multiple_comparison_test(positive, table.scores, **options)
+            intervals = [metric_interval(positive, score, **options) for score in scores]
+            found = {**result.to_dict(), "best": result.best()}
+            found["rankers"] = [
+                {
+                    "name": name,
+                    **{part: getattr(interval, part) for part in _OF_INTERVAL},
+                    "best_pvalue": best_pvalue,
+                    "may_be_best": may_be_best,
+                }
+                for name, interval, best_pvalue, may_be_best in zip(
+                    result.names, intervals, result.best_pvalue, result.may_be_best, strict=True
+                )
             ]
+            parts = [f"{table_as_text(one)}\n" for one in comparison_tables(result, intervals)]
     _warn_of_reversed_scores(table)
-    if len(table.scores) > 2:
-        return _print_several(result, intervals, arguments)
     if arguments.json:
-        _print_json({"names": list(table.scores), **result.to_dict()})
-        return
-    print("A is {}, B is {}.".format(*table.scores))
-    print("\n".join(_wrapped(with_fraction(result.summary(), result.metric, arguments.k))))
-
-
-def _print_several(
-    result: MetricMultipleComparisonTestResult,
-    intervals: list[MetricIntervalResult],
-    arguments: argparse.Namespace,
-) -> None:
-    """Print the values of three or more rankings, their differences, and which may be best."""
-    if arguments.json:
-        rankers = [
-            {
-                "name": name,
-                **{part: getattr(interval, part) for part in _OF_INTERVAL},
-                "best_pvalue": float(best_pvalue),
-                "may_be_best": bool(may_be_best),
-            }
-            for name, interval, best_pvalue, may_be_best in zip(
-                result.names, intervals, result.best_pvalue, result.may_be_best, strict=True
-            )
-        ]
-        return _print_json({**result.to_dict(), "rankers": rankers, "best": result.best()})
-    parts = [table_as_text(table) for table in comparison_tables(result, intervals)]
-    parts.append("\n".join(_wrapped(result.summary())))
-    print(with_fraction("\n\n".join(parts), result.metric, arguments.k))
+        return _print_json(found)
+    for text in [*parts, result.summary()]:
+        shown = with_fraction(text, result.metric, getattr(metric, "k", None))
+        print(shown if text in parts else wrapped(shown))
 
 
 def _warn_of_reversed_scores(table: Table) -> None:
     """Warn of rankings that are significantly worse than chance, by the rule of the report."""
     for name, score in table.scores.items():
         try:
-            is_worse = _is_worse_than_chance(table, score)
+            is_reversed = _is_worse_than_chance(table, score)
         except ValueError:
             return  # clusters with different labels, which have no test against chance
-        if is_worse:
+        if is_reversed:
             print(
                 f"rankinf compare: warning: {name!r} is significantly worse than a random order: "
                 "if smaller scores mean targets, give it with --lower-score; check "
@@ -281,46 +277,35 @@ def _is_worse_than_chance(table: Table, score: Any) -> bool:
         else:
             # The exact distribution takes long far below chance.
             result = metric_test(table.is_positive, score, method="pearson3" if is_long else "auto")
-    return bool(result.zscore < 0.0 and pvalue_less(result) <= LEVEL)
-
-
-def _comparison_method(table: Table, arguments: argparse.Namespace) -> str:
-    """Return the method that the report uses for two rankings of this length."""
-    if table.groups is not None:
-        return "auto"
-    metric = as_metric(arguments.metric, arguments.k)
-    return _report.comparison_method(metric, table.is_positive.size, _N_PERMUTATIONS)
+    return is_worse(result, LEVEL)
 
 
 def plan(arguments: argparse.Namespace) -> None:
     """Print the power of a test, its smallest detectable effect, and the targets it needs."""
-    given: dict[str, Any] = {
-        "metric": arguments.metric,
-        "k": arguments.k,
-        "alpha": arguments.alpha,
-        "model": arguments.model,
-    }
-    _check_cut_off(arguments.metric, arguments.k)
+    n, m = arguments.n, arguments.m
     _check_effect(arguments)
     effect: dict[str, Any] = {"odds": arguments.odds, "auc": arguments.auc}
     has_effect = any(value is not None for value in effect.values())
     prevalence = _prevalence(arguments)
     found: dict[str, Any] = {}
     with _errors_in_one_line():
-        share = _share(arguments.k, arguments.n)
-        if arguments.m is not None:
+        metric = as_metric(arguments.metric)
+        growing = metric if n is None else _growing(metric, n)
+        given: dict[str, Any] = {"alpha": arguments.alpha, "model": arguments.model}
+        if m is not None:
             if has_effect:
-                power = metric_power(arguments.n, arguments.m, **given, **effect)
+                power = metric_power(n, m, metric=metric, **given, **effect)
                 found["power"] = power.to_dict()
                 _say(arguments, power.summary())
-            odds = min_detectable_odds(arguments.n, arguments.m, **given, power=arguments.power)
+            given["power"] = arguments.power
+            odds = min_detectable_odds(n, m, metric=metric, **given)
             found["min_detectable_odds"] = odds
-            _say(arguments, _smallest_effect(odds, arguments))
+            _say(arguments, _smallest_effect(odds, metric, arguments))
+        given["power"] = arguments.power
         if has_effect:
-            given["k"] = share
-            needed = min_positives(prevalence=prevalence, **given, **effect, power=arguments.power)
+            needed = min_positives(prevalence=prevalence, metric=growing, **given, **effect)
             found["min_positives"] = needed
-            _say(arguments, _targets_needed(needed, prevalence, share, arguments))
+            _say(arguments, _targets_needed(needed, prevalence, growing, arguments))
     _say(arguments, f"The model of the rankings is {arguments.model}: {_MODELS[arguments.model]}.")
     if arguments.json:
         _print_json(found)
@@ -345,15 +330,6 @@ def _prevalence(arguments: argparse.Namespace) -> float:
     return float(arguments.prevalence)
 
 
-def _check_cut_off(metric: str, k: float | None) -> None:
-    """Raise an error if the metric needs a cut-off and has none."""
-    if k is None and metric in METRICS and needs_k(METRICS[metric]):
-        raise CommandError(
-            f"--metric {metric} needs --k: give a number of items, or a fraction of them such as "
-            "--k 0.1."
-        )
-
-
 def _check_effect(arguments: argparse.Namespace) -> None:
     """Raise an error if the effect is not better than chance, or is not one of the model."""
     odds, auc, power = arguments.odds, arguments.auc, arguments.power
@@ -370,12 +346,19 @@ def _check_effect(arguments: argparse.Namespace) -> None:
         )
 
 
-def _smallest_effect(odds: float, arguments: argparse.Namespace) -> str:
-    goal = (
-        f"{_metric_name(arguments.metric, arguments.k)} at the level {arguments.alpha:g} with a "
-        f"power of {arguments.power:g}"
-    )
+def _growing(metric: Metric, n: int) -> Metric:
+    """Return the metric with a fraction of the items as its cut-off, which grows with a study."""
+    k = getattr(metric, "k", None)
+    if not isinstance(k, int):
+        return metric
+    if k == n:
+        raise ValueError(f"{metric} has all items as its cut-off: give a smaller number.")
+    return replace(metric, k=k / n)  # type: ignore[type-var]
+
+
+def _smallest_effect(odds: float, metric: Metric, arguments: argparse.Namespace) -> str:
     sizes = f"{counted(arguments.m, 'target')} among {arguments.n} items"
+    goal = _goal(metric, arguments)
     if math.isinf(odds):
         return f"With {sizes}, no effect, however large, is detected by {goal}."
     return (
@@ -384,17 +367,8 @@ def _smallest_effect(odds: float, arguments: argparse.Namespace) -> str:
     )
 
 
-def _share(k: float | None, n: int | None) -> float | None:
-    """Return the cut-off as a fraction of the items, so that it grows with their number."""
-    if not isinstance(k, int) or n is None:
-        return k
-    if k == n:
-        raise ValueError(f"--k {k} is the number of all items: give a smaller number.")
-    return k / n
-
-
 def _targets_needed(
-    needed: int, prevalence: float, k: float | None, arguments: argparse.Namespace
+    needed: int, prevalence: float, metric: Metric, arguments: argparse.Namespace
 ) -> str:
     odds, auc = arguments.odds, arguments.auc
     if odds is None:
@@ -404,16 +378,17 @@ def _targets_needed(
     return (
         f"With a prevalence of {prevalence:.3g}, a study needs {counted(needed, 'target')} among "
         f"{round(needed / prevalence)} items to detect odds of {odds:.3g} (AUC {auc:.3g}) by "
-        f"{_metric_name(arguments.metric, k)} at the level {arguments.alpha:g} with a power of "
-        f"{arguments.power:g}."
+        f"{_goal(metric, arguments)}."
     )
 
 
-def _metric_name(metric: str, k: float | None) -> str:
-    """Return the name of a metric, with a fraction of the items as a percentage."""
-    if not isinstance(k, float):
-        return in_sentence(as_metric(metric, k).title)
-    return f"{in_sentence(as_metric(metric, 1).title).removesuffix('1')}{100 * k:.3g} %"
+def _goal(metric: Metric, arguments: argparse.Namespace) -> str:
+    """Return a metric with its level and power, and a fraction of the items as a percentage."""
+    title, k = in_sentence(metric.title), getattr(metric, "k", None)
+    if isinstance(k, float):
+        first = in_sentence(replace(metric, k=1).title)  # type: ignore[type-var]
+        title = f"{first.removesuffix('1')}{100 * k:.3g} %"
+    return f"{title} at the level {arguments.alpha:g} with a power of {arguments.power:g}"
 
 
 def _read(arguments: argparse.Namespace) -> Table:
@@ -436,41 +411,10 @@ def _read(arguments: argparse.Namespace) -> Table:
     return table
 
 
-def _rankings(table: Table) -> dict[str, Ranking]:
-    """Return the rankings, keyed by the column of their scores."""
-    return {
-        name: Ranking.from_scores(table.is_positive, score) for name, score in table.scores.items()
-    }
-
-
 def _progress(text: str) -> None:
     """Report progress on the standard error stream if it is a terminal."""
     if sys.stderr.isatty():
         print(f"rankinf: {text}", file=sys.stderr, flush=True)
-
-
-def _write_curves(curves: dict[str, TopKSignificanceCurve], directory: str) -> str:
-    """Draw all curves in one picture."""
-    figure = new_figure("--plots", (8.0, 5.5))
-    TopKSignificanceDisplay(list(curves.values()), name=list(curves)).plot(figure.add_subplot())
-    return save_figure(figure, Path(directory) / "top_k.png")
-
-
-def _numbers(curve: TopKSignificanceCurve) -> dict[str, Any]:
-    """Return the summary numbers of a curve without its points."""
-    return {
-        key: value
-        for key, value in curve.to_dict().items()
-        if key in ("alpha", "pointwise_level", "attained_level") or "crossovers" in key
-    }
-
-
-def _wrapped(text: str, indent: str = "") -> list[str]:
-    """Return the text in lines of at most 100 characters."""
-    wrapper = textwrap.TextWrapper(
-        _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
-    )
-    return [line for part in text.splitlines() for line in wrapper.wrap(part)]
 
 
 @contextmanager
@@ -487,7 +431,7 @@ def _errors_in_one_line() -> Iterator[None]:
 def _print_by_name(summaries: dict[str, list[str]]) -> None:
     """Print the summaries of each ranking below its name."""
     parts = [
-        "\n".join([name, *(line for text in texts for line in _wrapped(text, "  "))])
+        "\n".join([name, *(wrapped(text, "  ") for text in texts)])
         for name, texts in summaries.items()
     ]
     print("\n\n".join(parts))
@@ -496,7 +440,7 @@ def _print_by_name(summaries: dict[str, list[str]]) -> None:
 def _say(arguments: argparse.Namespace, text: str) -> None:
     """Print a sentence immediately, unless the output is JSON."""
     if not arguments.json:
-        print("\n".join(_wrapped(text)), flush=True)
+        print(wrapped(text), flush=True)
 
 
 def _print_json(found: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -15,6 +15,9 @@ from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sklearn_rankinf._plot import NullDistributionDisplay, new_figure
+from sklearn_rankinf._significance.results import MetricTestResult
 
 _KNOWN_LABELS = ({0, 1}, {-1, 1})
 _TRUTHS = {"false": False, "true": True}
@@ -82,43 +85,12 @@ def read_table(
 ) -> Table:
     """Read labels and scores from a file, or from the standard input.
 
-    Parameters
-    ----------
-    path : str
-        A text file with the column names in its first line, possibly compressed; a Parquet file;
-        or ``"-"`` for the standard input. It is opened once, so that it may be a pipe.
-    label : str
-        Column of the labels.
-    score_columns : sequence of str
-        Columns of the scores.
-    pos_label : str, optional
-        The label of the positives as it is written in the file. It can be left out for labels 0
-        and 1, -1 and 1, and False and True.
-    lower_is_better : bool, default=False
-        Whether scores are smaller for samples more likely to be positive, in all columns. If True,
-        all scores are negated.
-    lower_columns : sequence of str, default=()
-        Those of the `score_columns` whose scores are smaller for samples more likely to be
-        positive. They are negated.
-    group, cluster : str, optional
-        Columns with the query and with the cluster of each sample.
-    sep : str, optional
-        Column separator. By default it is the comma, tab, semicolon or bar that separates the
-        names in the first line.
-    decimal : str, default="."
-        Decimal separator.
-
-    Returns
-    -------
-    Table
-        Labels and scores.
-
-    Raises
-    ------
-    ImportError
-        If pandas is not installed, or pyarrow is missing for a Parquet file.
-    CommandError
-        If the file cannot be read, lacks a column, or has invalid labels or scores.
+    A file is a text with the column names in its first line, possibly compressed; a Parquet file;
+    or ``"-"`` for the standard input. It is opened once, so that it may be a pipe. The label of the
+    positives, `pos_label`, is compared as it is written; it can be left out for labels 0 and 1, -1
+    and 1, and False and True. Scores that are smaller for samples more likely to be positive are
+    negated: all of them, or those in `lower_columns`. The separator is found out, unless it is
+    given, from the first line.
     """
     try:
         import pandas as pd
@@ -480,7 +452,23 @@ def _check_complete(
         )
 
 
-def file_stem(name: str, taken: Any) -> str:
+# Null distributions of smaller log10 p-values are drawn on a logarithmic scale, to show the tail.
+_FAR = -3.0
+
+
+def write_plots(directory: str, tests: Mapping[str, MetricTestResult]) -> dict[str, str]:
+    """Draw the null distribution and the observed value of each test; return the files by name."""
+    files: dict[str, str] = {}
+    for name, test in tests.items():
+        figure = new_figure("--plots")
+        scale = "log" if test.log10_pvalue < _FAR else "linear"
+        NullDistributionDisplay(test, name=name).plot(figure.add_subplot(), yscale=scale)
+        path = Path(directory) / f"{_file_stem(name, files.values())}.png"
+        files[name] = save_figure(figure, path)
+    return files
+
+
+def _file_stem(name: str, taken: Iterable[str]) -> str:
     """Return a portable file name that differs from those already taken."""
     stem = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_") or "ranking"
     used = {Path(path).stem.lower() for path in taken}

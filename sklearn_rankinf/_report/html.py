@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from sklearn_rankinf._plot import (
     draw_chance_levels,
     new_figure,
 )
+from sklearn_rankinf._report.numbers import Findings, RankerReport
 from sklearn_rankinf._report.text import (
     FOR_A_PAPER,
     NOTHING_WRONG,
@@ -34,9 +35,6 @@ from sklearn_rankinf._report.text import (
     tables,
 )
 from sklearn_rankinf._results import shortened, unbroken
-
-if TYPE_CHECKING:
-    from sklearn_rankinf._report.report import RankSignificanceReport
 
 # Maximum number of null distributions that are drawn, and of letters of a name in a picture.
 _N_DRAWN, _IN_PICTURE = 6, 24
@@ -68,7 +66,7 @@ a { color: #0b5f95; }
 """
 
 
-def as_document(report: RankSignificanceReport) -> str:
+def as_document(report: Findings) -> str:
     """Return the report as a whole page, with pictures."""
     _check_matplotlib()
     pictures = [
@@ -95,18 +93,18 @@ def _check_matplotlib() -> None:
         ) from error
 
 
-def as_fragment(report: RankSignificanceReport) -> str:
+def as_fragment(report: Findings) -> str:
     """Return the report without pictures, for a notebook."""
     return _content(report, [])
 
 
-def _content(report: RankSignificanceReport, pictures: Sequence[str]) -> str:
+def _content(report: Findings, pictures: Sequence[str]) -> str:
     parts = [
         f"<style>{_STYLE}</style>",
         "<h1>Rank significance report</h1>",
         f"<p>{escape(header(report))}</p>",
         '<h2>Conclusion</h2>\n<div class="conclusion">',
-        *(_paragraph(text) for text in conclusions(report, in_sentences)),
+        *(_paragraph(text) for text in conclusions(report)),
         "</div>",
         *(_table(table) for table in tables(report, str)),
     ]
@@ -115,7 +113,7 @@ def _content(report: RankSignificanceReport, pictures: Sequence[str]) -> str:
     if report.notes:
         parts += ["<h2>Notes</h2>", *map(_paragraph, report.notes)]
     parts += ["<h2>Checks</h2>", _checks(report), f"<h2>{FOR_A_PAPER}</h2>"]
-    parts += [_paragraph(text) for text in sentences(report, in_sentences)]
+    parts += [_paragraph(text) for text in sentences(report)]
     content = "\n".join(parts)
     return f'<div class="rankinf">\n{content}\n</div>'
 
@@ -137,9 +135,9 @@ def _table(table: ReportTable) -> str:
     )
 
 
-def _checks(report: RankSignificanceReport) -> str:
+def _checks(report: Findings) -> str:
     if not report.checks:
-        return f"<p>{NOTHING_WRONG}</p>"
+        return _paragraph(NOTHING_WRONG)
     items = [
         f"<li><code>{escape(check.code)}</code>{escape(about(report, names, str))}: "
         f"{unbroken(escape(check.message))} {escape(check.remedy)} "
@@ -154,74 +152,79 @@ def _checks(report: RankSignificanceReport) -> str:
 Draw = Callable[[], Any]
 
 
-def _pictures(report: RankSignificanceReport) -> list[tuple[str, Draw]]:
+def _pictures(report: Findings) -> list[tuple[str, Draw]]:
     """Return the titles of the pictures and the functions that draw them."""
     names = [shortened(ranker.name, _IN_PICTURE) for ranker in report.rankers]
     found: list[tuple[str, Draw]] = []
-    if any(interval is not None for interval in report.intervals):
-        found.append(("Confidence intervals", lambda: _draw_intervals(report, names)))
+    if any(ranker.interval is not None for ranker in report.rankers):
+        found.append(("Confidence intervals", lambda: draw_intervals(report, names)))
     if report.comparison is not None:
         found.append(("Differences", lambda: _draw_comparison(report, names)))
-    for name, result in list(zip(names, report.results, strict=True))[:_N_DRAWN]:
-        if result is None:
-            continue
-        if result.null_distribution.std() > 0.0 and not _is_too_far(result):
+    for name, ranker in _drawn(report, names):
+        if ranker.test.null_distribution.std() > 0.0 and not _is_too_far(ranker):
             title = f"{name}: observed value and null distribution"
-            found.append((title, partial(_draw_null, name, result)))
-    if report.n_positives > 0 and all(curve is not None for curve in report.curves):
+            found.append((title, partial(_draw_null, name, ranker)))
+    if report.n_positives > 0 and all(ranker.curve is not None for ranker in report.rankers):
         found.append(("Hits among the first k", lambda: _draw_curves(report, names)))
     return found
 
 
-def _is_too_far(result: Any) -> bool:
+def _drawn(report: Findings, names: Sequence[str]) -> list[tuple[str, RankerReport]]:
+    """Return the rankings whose null distribution is drawn, by name."""
+    named = list(zip(names, report.rankers, strict=True))[:_N_DRAWN]
+    return [(name, ranker) for name, ranker in named if ranker.is_tested]
+
+
+def _is_too_far(ranker: RankerReport) -> bool:
     """Whether the observed value is too far from chance for a picture with the distribution."""
-    return bool(abs(result.zscore) > _TOO_FAR)
+    return bool(abs(ranker.test.zscore) > _TOO_FAR)
 
 
-def _not_drawn(report: RankSignificanceReport) -> list[str]:
+def _not_drawn(report: Findings) -> list[str]:
     """Return a sentence for each null distribution that is left out because it is too narrow."""
     return [
-        f"The null distribution is not drawn for {in_sentences(ranker.name)}: the observed value "
-        f"is {abs(result.zscore):.0f} standard deviations from chance."
-        for ranker, result in list(zip(report.rankers, report.results, strict=True))[:_N_DRAWN]
-        if result is not None and _is_too_far(result)
+        f"The null distribution is not drawn for {in_sentences(name)}: the observed value is "
+        f"{abs(ranker.test.zscore):.0f} standard deviations from chance."
+        for name, ranker in _drawn(report, [ranker.name for ranker in report.rankers])
+        if _is_too_far(ranker)
     ]
 
 
-def _draw_intervals(report: RankSignificanceReport, names: list[str]) -> Any:
+def draw_intervals(report: Findings, names: list[str]) -> Any:
+    """Draw the intervals of all rankings, and their chance levels."""
     figure = _figure(1.3 + 0.35 * len(names))
-    display = IntervalDisplay(list(report.intervals), name=_plain(names)).plot(figure.add_subplot())
+    intervals = [ranker.interval for ranker in report.rankers]
+    display = IntervalDisplay(intervals, name=_plain(names)).plot(figure.add_subplot())
     # The chance level of the tables depends on ties; an interval has no ties.
-    chances = np.array([ranker.chance for ranker in report.rankers])
+    chances = np.array([ranker.test.chance for ranker in report.rankers])
     draw_chance_levels(display.ax_, report.metric.symbol, chances)
     return figure
 
 
-def _draw_comparison(report: RankSignificanceReport, names: list[str]) -> Any:
-    if report.compared:
-        figure = _figure(1.8)
-        shown = [names[index] for index in report.compared]
-    else:
-        figure, shown = _figure(1.8 + 0.4 * len(names)), names
-    ComparisonDisplay(report.comparison, name=_plain(shown)).plot(figure.add_subplot())
+def _draw_comparison(report: Findings, names: list[str]) -> Any:
+    is_of_two = len(names) == 2
+    figure = _figure(1.8 if is_of_two else 1.8 + 0.4 * len(names))
+    if is_of_two:
+        (pair,) = report.differences
+        names = [shortened(name, _IN_PICTURE) for name in (pair.ranker, pair.reference)]
+    ComparisonDisplay(report.comparison, name=_plain(names)).plot(figure.add_subplot())
     return figure
 
 
-def _draw_null(name: str, result: Any) -> Any:
+def _draw_null(name: str, ranker: RankerReport) -> Any:
     figure = _figure(4.0)
     # The far tail on a logarithmic scale can take a minute to compute.
-    NullDistributionDisplay(result, name=_plain([name])[0]).plot(figure.add_subplot())
+    NullDistributionDisplay(ranker.test, name=_plain([name])[0]).plot(figure.add_subplot())
     return figure
 
 
-def _draw_curves(report: RankSignificanceReport, names: list[str]) -> Any:
+def _draw_curves(report: Findings, names: list[str]) -> Any:
     figure = _figure(4.5, 9.0)
-    curves = list(report.curves)
+    curves: Any = [ranker.curve for ranker in report.rankers]
+    shown: Any = _plain(names)
     if len(curves) == 1:
-        display = TopKSignificanceDisplay(curves[0], name=_plain(names)[0])
-    else:
-        display = TopKSignificanceDisplay(curves, name=_plain(names))
-    display.plot(figure.add_subplot())
+        (curves,), (shown,) = curves, shown
+    TopKSignificanceDisplay(curves, name=shown).plot(figure.add_subplot())
     return figure
 
 

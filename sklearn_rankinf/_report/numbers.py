@@ -1,20 +1,20 @@
-"""The numbers of a report, all of which public functions of this package also return."""
+"""The results that a report holds: of each ranking, of its hits at k, and of the comparison."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_rankinf._estimation.comparison import MetricComparisonTestResult
+from sklearn_rankinf._estimation.multiple_comparison import MetricMultipleComparisonTestResult
 from sklearn_rankinf._estimation.results import MetricIntervalResult
-from sklearn_rankinf._metrics.metrics import METRICS, needs_k
-from sklearn_rankinf._ranking import Ranking, resolve_k
-from sklearn_rankinf._report.files import CommandError
-from sklearn_rankinf._significance.metric_test import metric_test, recall_at_k_test
+from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._results import Result, format_value, log10_of, state_interval
 from sklearn_rankinf._significance.min_hits import min_hits_at_k
 from sklearn_rankinf._significance.minimum_hypergeometric import MinimumHypergeometricTestResult
 from sklearn_rankinf._significance.results import MetricTestResult
@@ -24,249 +24,88 @@ from sklearn_rankinf._statistics.additive import Metric
 LEVEL = 0.05
 
 
-@dataclass(frozen=True)
-class HitsReport:
+@dataclass(frozen=True, eq=False, repr=False)
+class HitsReport(Result):
     """Hits among the first k samples of one ranking.
 
     Attributes
     ----------
-    k : int
-        Number of samples.
+    test : MetricTestResult
+        The test of recall at k. If samples of one cluster have different labels, its p-value is
+        nan.
+    interval : MetricIntervalResult or None
+        The interval of recall; None if there is none.
+    hits_needed : int or None
+        Smallest number of hits that is significant without ties; None if no number is significant,
+        or with clusters.
     fraction : float or None
         The fraction of all samples by which k was given; None if it was given as a number.
+    tied_ranks : tuple of (int, int) or None
+        First and last rank of a block of equal scores that the cut-off splits and that contains
+        positives and negatives, so that the hits depend on the order within the block; None if
+        there is none.
+    k : int
+        Number of samples.
     hits : float
         Positives among the first k samples. If the cut-off splits a block of equal scores, the
         mean over random tie-breaking, which may be a fraction.
     expected_hits : float
         Mean number of hits under random labelling.
-    recall, precision, enrichment : float
-        Hits divided by the number of positives, by k, and by the expected number of hits. Without
-        positives recall is 0 and enrichment nan.
-    recall_low, recall_high : float or None
-        Confidence interval of recall; None if there is none.
-    hits_needed : int or None
-        Smallest number of hits that is significant without ties; None if no number is significant,
-        or with clusters.
-    pvalue, log10_pvalue : float
-        P-value of the hits, exact without clusters, and its logarithm to base 10; nan if samples of
-        one cluster have different labels.
-    splits_ties : bool
-        Whether the cut-off splits a block of equal scores that contains positives and negatives,
-        so that the hits depend on the order within the block.
-    tied_ranks : tuple of (int, int) or None
-        First and last rank of this block; None if there is none.
-    pvalue_is_bound : bool
-        Whether the p-value is the smallest possible one for the number of random labellings.
+    precision, enrichment : float
+        Hits divided by k, and by the expected number of hits; without positives enrichment is nan.
     """
 
-    k: int
-    hits: float
-    expected_hits: float
-    recall: float
-    precision: float
-    enrichment: float
-    hits_needed: int | None
-    pvalue: float
-    log10_pvalue: float
-    splits_ties: bool
-    pvalue_is_bound: bool = False
+    test: MetricTestResult = field(repr=False)
+    interval: MetricIntervalResult | None = field(default=None, repr=False)
+    hits_needed: int | None = None
     fraction: float | None = None
-    recall_low: float | None = None
-    recall_high: float | None = None
     tied_ranks: tuple[int, int] | None = None
 
-
-@dataclass(frozen=True)
-class ComparisonReport:
-    """One ranking compared with the best of several.
-
-    Attributes
-    ----------
-    difference : float
-        Value of the metric minus that of the best ranking.
-    low, high : float
-        Confidence limits of the difference, simultaneous with more than two rankings.
-    pvalue : float
-        Two-sided p-value, adjusted for the number of pairs with more than two rankings.
-    may_be_best : bool
-        Whether the ranking may be the best one. With two rankings: whether p is above alpha. With
-        more rankings: whether it is in the set of rankers that may be best according to
-        :func:`~sklearn_rankinf.metric_multiple_comparison_test`.
-    """
-
-    difference: float
-    low: float
-    high: float
-    pvalue: float
-    may_be_best: bool
-
-
-@dataclass(frozen=True)
-class RankerReport:
-    """All numbers of one ranking.
-
-    Attributes
-    ----------
-    name : str
-        Name of the ranking.
-    n_samples, n_positives : int
-        Number of samples and number of positives.
-    statistic, chance, adjusted_statistic, zscore : float
-        Value of the metric, mean under random labelling, value on a scale with chance at 0 and a
-        perfect ranking at 1, and distance from chance in standard deviations.
-    pvalue, log10_pvalue, pvalue_relative_error : float
-        P-value, its logarithm to base 10, and a conservative estimate of its relative error. They,
-        `zscore` and `pvalue_less` are nan if samples of one cluster have different labels.
-    pvalue_low, pvalue_high : float
-        Interval for the p-value; see ``MetricTestResult``.
-    pvalue_is_bound : bool
-        Whether the p-value is an upper bound: a guaranteed bound of the exact p-value, or the
-        smallest possible one for the number of random labellings.
-    method : str
-        Method of the p-value; ``"none"`` if there is no p-value.
-    pvalue_less : float
-        P-value of the opposite alternative: the probability of a value this low or lower.
-    low, high, standard_error : float or None
-        Confidence interval of the metric and its standard error; None if there is none.
-    interval_method : str or None
-        Method of the interval.
-    at_k : tuple of HitsReport
-        Hits at each k.
-    significant_k : tuple of (int, int) or None
-        First and last k of every run of k with more hits than random selection, at the level alpha
-        simultaneously over all k; None if the runs were not computed.
-    mhg_pvalue, mhg_log10_pvalue : float or None
-        P-value of the minimum hypergeometric test, a single one for all k; None if it was not
-        computed.
-    mhg_k, mhg_hits : int or None
-        The k with the smallest hypergeometric p-value, and the hits at this k.
-    comparison : ComparisonReport or None
-        Comparison with the best ranking; None for the best ranking and for a single ranking.
-    metrics : tuple of MetricTestResult
-        The tests of other metrics.
-    lower_is_better : bool
-        Whether the scores were negated, because smaller ones mean positives.
-    """
-
-    name: str
-    n_samples: int
-    n_positives: int
-    statistic: float
-    chance: float
-    adjusted_statistic: float
-    zscore: float
-    pvalue: float
-    log10_pvalue: float
-    pvalue_relative_error: float
-    pvalue_low: float
-    pvalue_high: float
-    pvalue_is_bound: bool
-    method: str
-    pvalue_less: float
-    low: float | None = None
-    high: float | None = None
-    standard_error: float | None = None
-    interval_method: str | None = None
-    at_k: tuple[HitsReport, ...] = ()
-    significant_k: tuple[tuple[int, int], ...] | None = None
-    mhg_pvalue: float | None = None
-    mhg_log10_pvalue: float | None = None
-    mhg_k: int | None = None
-    mhg_hits: int | None = None
-    comparison: ComparisonReport | None = None
-    metrics: tuple[MetricTestResult, ...] = ()
-    lower_is_better: bool = False
+    @classmethod
+    def of(
+        cls,
+        ranking: Ranking,
+        test: MetricTestResult,
+        k: float,
+        interval: MetricIntervalResult | None = None,
+        alpha: float = LEVEL,
+    ) -> HitsReport:
+        """Return a test of recall at `k`, with the hits needed and the block that is split."""
+        cut, fewest = int(test.k), None
+        if test.ranking is not None:
+            n, m = ranking.n_samples, ranking.n_positives
+            fewest = int(min_hits_at_k(n, m, k=cut, alpha=alpha))
+            fewest = fewest if fewest <= min(m, cut) else None
+        fraction = None if isinstance(k, Integral) else float(k)
+        return cls(test, interval, fewest, fraction, _mixed_block(ranking, cut))
 
     @property
-    def is_guaranteed_bound(self) -> bool:
-        """Whether the p-value is a guaranteed upper bound of the exact one."""
-        return self.pvalue_is_bound and self.method == "analytic"
+    def k(self) -> int:
+        """Number of samples."""
+        return int(self.test.k)
 
+    @property
+    def hits(self) -> float:
+        """Positives among the first k samples."""
+        return float(self.test.hits)
 
-def numbers_of_ranking(
-    name: str,
-    result: MetricTestResult,
-    interval: MetricIntervalResult | None,
-    curve: TopKSignificanceCurve | None,
-    over_k: MinimumHypergeometricTestResult | None,
-    **others: Any,
-) -> RankerReport:
-    """Collect the numbers from the results of one ranking."""
-    found: dict[str, Any] = dict(others)
-    if interval is not None:
-        found |= {
-            "low": float(interval.low),
-            "high": float(interval.high),
-            "standard_error": float(interval.standard_error),
-            "interval_method": interval.method,
-        }
-    if curve is not None:
-        found["significant_k"] = tuple(curve.crossovers_simultaneous[0])
-    if over_k is not None:
-        found |= {
-            "mhg_pvalue": over_k.pvalue,
-            "mhg_log10_pvalue": over_k.log10_pvalue,
-            "mhg_k": over_k.k,
-            "mhg_hits": over_k.hits,
-        }
-    return RankerReport(
-        name=name,
-        n_samples=result.n_samples,
-        n_positives=result.n_positives,
-        statistic=float(result.statistic),
-        chance=float(result.chance),
-        adjusted_statistic=float(result.adjusted_statistic),
-        zscore=float(result.zscore),
-        pvalue=float(result.pvalue),
-        log10_pvalue=float(result.log10_pvalue),
-        pvalue_relative_error=float(result.pvalue_relative_error),
-        pvalue_low=float(result.pvalue_low),
-        pvalue_high=float(result.pvalue_high),
-        pvalue_is_bound=bool(result.pvalue_is_bound),
-        method=result.method,
-        pvalue_less=pvalue_less(result),
-        **found,
-    )
+    @property
+    def expected_hits(self) -> float:
+        """Mean number of hits under random labelling."""
+        return float(self.test.n_positives * self.k / self.test.n_samples)
 
+    @property
+    def precision(self) -> float:
+        """Hits divided by k."""
+        return self.hits / self.k
 
-def pvalue_less(result: MetricTestResult) -> float:
-    """Return the p-value of the alternative that the ranking is worse than chance."""
-    if result.method == "none":
-        return math.nan
-    return float(result.null_distribution.pvalue(result.statistic, "less"))
+    @property
+    def enrichment(self) -> float:
+        """Hits divided by the expected number of hits."""
+        return self.hits / self.expected_hits if self.expected_hits > 0.0 else math.nan
 
-
-def report_on_metrics(
-    ranking: Ranking, metrics: Sequence[str | Metric]
-) -> tuple[MetricTestResult, ...]:
-    """Test a ranking by several metrics.
-
-    Parameters
-    ----------
-    ranking : Ranking
-        The ranking.
-    metrics : sequence of str or metric
-        Metrics, or names of metrics that need no k.
-
-    Returns
-    -------
-    tuple of MetricTestResult
-        The results, one entry per metric.
-
-    Raises
-    ------
-    CommandError
-        If the name of a metric is unknown, or if the metric needs a k.
-    """
-    return tuple(_report_on_metric(ranking, metric) for metric in metrics)
-
-
-def _report_on_metric(ranking: Ranking, metric: str | Metric) -> MetricTestResult:
-    names = [name for name, make in METRICS.items() if not needs_k(make)]
-    if isinstance(metric, str) and metric not in names:
-        what = f"{metric!r} needs a k" if metric in METRICS else f"there is no metric {metric!r}"
-        raise CommandError(f"{what}: use one of {', '.join(map(repr, names))}.")
-    return metric_test(ranking, metric=metric)
+    def _sentences(self) -> Iterable[str]:
+        return self.test._sentences()
 
 
 def _mixed_block(ranking: Ranking, cut: int) -> tuple[int, int] | None:
@@ -277,61 +116,205 @@ def _mixed_block(ranking: Ranking, cut: int) -> tuple[int, int] | None:
     return (last - size + 1, last) if last > cut and 0 < ranking.hits[block] < size else None
 
 
-def report_on_hits(
-    ranking: Ranking,
-    k: float,
-    alpha: float = LEVEL,
-    result: MetricTestResult | None = None,
-    interval: MetricIntervalResult | None = None,
-) -> HitsReport:
-    """Test the hits among the first k samples of a ranking.
+@dataclass(frozen=True, eq=False, repr=False)
+class RankerReport(Result):
+    """The results of one ranking.
 
-    Parameters
+    Attributes
     ----------
-    ranking : Ranking
-        The ranking.
-    k : int or float
-        Number of samples, or a fraction of all samples.
-    alpha : float, default=0.05
-        Significance level.
-    result : MetricTestResult, optional
-        Test of recall at k that takes clusters into account.
-    interval : MetricIntervalResult, optional
-        Interval of recall at k.
-
-    Returns
-    -------
-    HitsReport
-        The results.
-
-    Raises
-    ------
-    ValueError
-        If k is less than 1 or more than the number of samples.
+    name : str
+        Name of the ranking.
+    test : MetricTestResult
+        The test of the metric. If samples of one cluster have different labels, its method is
+        ``"none"``, and its p-value and z-score are nan.
+    interval : MetricIntervalResult or None
+        The interval of the metric; None if there is none.
+    at_k : tuple of HitsReport
+        Hits at each k.
+    curve : TopKSignificanceCurve or None
+        The hits for every k, compared with random selection; None if it was not computed. It is
+        left out of ``to_dict()``.
+    minimum_hypergeometric : MinimumHypergeometricTestResult or None
+        A single test for all k; None if it was not computed.
+    metrics : tuple of MetricTestResult
+        The tests of other metrics.
+    lower_is_better : bool
+        Whether the scores were negated, because smaller ones mean positives.
+    is_tested : bool
+        Whether the ranking was tested against chance.
+    pvalue_less : float
+        P-value of the opposite alternative: the probability of a value this low or lower.
+    significant_k : list of (int, int) or None
+        First and last k of every run of k with more hits than random selection, at the level alpha
+        simultaneously over all k; None if the runs were not computed.
     """
-    n, m = ranking.n_samples, ranking.n_positives
-    cut = resolve_k(k, n)
-    needed = None
-    if result is None:
-        result = recall_at_k_test(ranking, k=cut)
-        fewest = int(min_hits_at_k(n, m, k=cut, alpha=alpha))
-        needed = fewest if fewest <= min(m, cut) else None
-    hits, expected = float(result.hits), m * cut / n
-    tied_ranks = _mixed_block(ranking, cut)
-    return HitsReport(
-        k=cut,
-        fraction=None if isinstance(k, Integral) else float(k),
-        hits=hits,
-        expected_hits=expected,
-        recall=float(result.statistic),
-        precision=hits / cut,
-        enrichment=hits / expected if m > 0 else np.nan,
-        hits_needed=needed,
-        pvalue=float(result.pvalue),
-        log10_pvalue=float(result.log10_pvalue),
-        splits_ties=tied_ranks is not None,
-        tied_ranks=tied_ranks,
-        pvalue_is_bound=bool(result.pvalue_is_bound),
-        recall_low=None if interval is None else float(interval.low),
-        recall_high=None if interval is None else float(interval.high),
+
+    name: str
+    test: MetricTestResult = field(repr=False)
+    interval: MetricIntervalResult | None = field(default=None, repr=False)
+    at_k: tuple[HitsReport, ...] = field(default=(), repr=False)
+    curve: TopKSignificanceCurve | None = field(default=None, repr=False)
+    minimum_hypergeometric: MinimumHypergeometricTestResult | None = field(default=None, repr=False)
+    metrics: tuple[MetricTestResult, ...] = field(default=(), repr=False)
+    lower_is_better: bool = False
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether the ranking was tested against chance."""
+        return self.test.method != "none"
+
+    @property
+    def pvalue_less(self) -> float:
+        """P-value of the alternative that the ranking is worse than chance."""
+        return pvalue_less(self.test) if self.is_tested else math.nan
+
+    @property
+    def significant_k(self) -> list[tuple[int, int]] | None:
+        """Runs of k with more hits than random selection, simultaneously over all k."""
+        return None if self.curve is None else self.curve.crossovers_simultaneous[0]
+
+    def _sentences(self) -> Iterable[str]:
+        value, own = format_value(self.test.statistic), self.interval
+        if not self.is_tested:
+            return [f"{self.test.metric.title} was {value}."] if own is None else own._sentences()
+        text = self.test.summary()
+        if own is None:
+            return [text]
+        interval = state_interval(own.low, own.high, own.confidence_level)
+        return [text.replace(f"was {value} (chance", f"was {value} ({interval}; chance", 1)]
+
+
+def pvalue_less(result: MetricTestResult) -> float:
+    """Return the p-value of the alternative that the ranking is worse than chance."""
+    return float(result.null_distribution.pvalue(result.statistic, "less"))
+
+
+def is_worse(result: MetricTestResult, alpha: float) -> bool:
+    """Whether a ranking is significantly worse than chance."""
+    return bool(result.zscore < 0.0 and pvalue_less(result) <= alpha)
+
+
+class ComparisonReport(NamedTuple):
+    """The difference of two rankings.
+
+    Attributes
+    ----------
+    ranker, reference : str
+        The rankings; in a report the second one is the best of all.
+    difference : float
+        Value of the metric for the first ranking minus that for the second.
+    low, high : float
+        Confidence limits of the difference, simultaneous with more than two rankings.
+    pvalue : float
+        Two-sided p-value, adjusted for the number of pairs with more than two rankings.
+    pvalue_is_bound : bool
+        Whether the p-value is the smallest possible one for the number of random swaps.
+    may_be_best : bool
+        Whether the first ranking may be the best one. With two rankings: whether p is above alpha.
+        With more rankings: whether it is in the set of rankers that may be best according to
+        :func:`~sklearn_rankinf.metric_multiple_comparison_test`.
+    """
+
+    ranker: str
+    reference: str
+    difference: float
+    low: float
+    high: float
+    pvalue: float
+    pvalue_is_bound: bool
+    may_be_best: bool
+
+    @property
+    def log10_pvalue(self) -> float:
+        """Logarithm of the p-value to base 10."""
+        return log10_of(self.pvalue)
+
+
+def difference_of_two(
+    names: tuple[str, str], found: MetricComparisonTestResult, alpha: float
+) -> ComparisonReport:
+    """Return the difference of two rankings."""
+    low, high = found.confidence_interval(1.0 - alpha)
+    pvalue = found.pvalue
+    return ComparisonReport(
+        *names, found.difference, low, high, pvalue, found.pvalue_is_bound, pvalue > alpha
     )
+
+
+def differences_of_pairs(
+    found: MetricMultipleComparisonTestResult,
+) -> tuple[ComparisonReport, ...]:
+    """Return the difference of each pair of rankings."""
+    names = list(map(str, found.names))
+    return tuple(
+        ComparisonReport(
+            names[one],
+            names[other],
+            float(found.difference[pair]),
+            float(found.low[pair]),
+            float(found.high[pair]),
+            float(found.pvalue[pair]),
+            pvalue_is_bound=False,
+            may_be_best=bool(found.may_be_best[one]),
+        )
+        for pair, (one, other) in enumerate(found.pairs.tolist())
+    )
+
+
+class ReportCheck(NamedTuple):
+    """A finding of a check of a report.
+
+    Attributes
+    ----------
+    code : str
+        Name of the check, which does not change between versions.
+    ranker : str or None
+        The ranking concerned; None if the finding concerns the labels or all rankings together.
+    message : str
+        The finding.
+    remedy : str
+        The suggested remedy.
+    url : str
+        Page of the documentation that describes the check.
+    """
+
+    code: str
+    ranker: str | None
+    message: str
+    remedy: str
+    url: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Findings:
+    """What a report holds; see `RankSignificanceReport`, which also writes it."""
+
+    metric: Metric
+    alpha: float
+    n_samples: int
+    n_positives: int
+    n_clusters: int | None
+    rankers: tuple[RankerReport, ...] = field(repr=False)
+    checks: tuple[ReportCheck, ...] = field(repr=False)
+    notes: tuple[str, ...] = field(repr=False)
+    # The cut-off of the metric as it was given, possibly as a fraction of the samples.
+    _given_k: float | None
+    comparison: Any = field(default=None, repr=False)
+    differences: tuple[ComparisonReport, ...] = field(default=(), repr=False)
+    comparison_method: str | None = field(default=None, repr=False)
+
+    @property
+    def prevalence(self) -> float:
+        """Proportion of positives among the samples."""
+        return self.n_positives / self.n_samples
+
+    @property
+    def best(self) -> str | None:
+        """Name of the ranking with the largest value of the metric; None for a single ranking."""
+        if self._is_single:
+            return None
+        return self.rankers[int(np.argmax([one.test.statistic for one in self.rankers]))].name
+
+    @property
+    def _is_single(self) -> bool:
+        return len(self.rankers) == 1

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import math
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -14,28 +12,14 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._estimation.comparison import (
-    MetricComparisonTestResult,
-    metric_comparison_test,
-)
+from sklearn_rankinf._estimation.comparison import metric_comparison_test
 from sklearn_rankinf._estimation.estimates import choose_method
 from sklearn_rankinf._estimation.intervals import metric_interval
-from sklearn_rankinf._estimation.multiple_comparison import (
-    MetricMultipleComparisonTestResult,
-    metric_multiple_comparison_test,
-)
+from sklearn_rankinf._estimation.multiple_comparison import metric_multiple_comparison_test
 from sklearn_rankinf._estimation.results import MetricIntervalResult
 from sklearn_rankinf._guard import result_function
-from sklearn_rankinf._metrics.metrics import (
-    METRICS,
-    RecallAtK,
-    as_metric,
-    check_scalar_k,
-    in_sentence,
-    needs_k,
-)
+from sklearn_rankinf._metrics.metrics import RecallAtK, as_metric, check_scalar_k, in_sentence
 from sklearn_rankinf._permutation.restrictions import exchange_of, few_labellings_warning
-from sklearn_rankinf._plot import NullDistributionDisplay, new_figure
 from sklearn_rankinf._ranking import (
     Design,
     PosLabel,
@@ -49,25 +33,17 @@ from sklearn_rankinf._ranking import (
     class_names,
     resolve_k,
 )
-from sklearn_rankinf._report.checks import (
-    AllFacts,
-    LabelFacts,
-    RankerFacts,
-    ReportCheck,
-    run_checks,
-)
-from sklearn_rankinf._report.files import file_stem, save_figure
+from sklearn_rankinf._report.checks import Facts, run_checks
 from sklearn_rankinf._report.html import as_document, as_fragment
 from sklearn_rankinf._report.numbers import (
-    ComparisonReport,
+    Findings,
     HitsReport,
     RankerReport,
-    numbers_of_ranking,
-    report_on_hits,
-    report_on_metrics,
+    difference_of_two,
+    differences_of_pairs,
 )
-from sklearn_rankinf._report.text import CLUSTERS_HINT, as_text
-from sklearn_rankinf._results import as_frame, plain_value, without_nan
+from sklearn_rankinf._report.text import CLUSTERS_HINT, as_text, sentences
+from sklearn_rankinf._results import Result
 from sklearn_rankinf._significance.metric_test import significance_of
 from sklearn_rankinf._significance.minimum_hypergeometric import minimum_hypergeometric_test
 from sklearn_rankinf._significance.results import MetricTestResult
@@ -82,21 +58,19 @@ _OUTPUTS = ("report", "text", "dict", "frame", "html")
 # Above these sizes the bounds over all k, simulated intervals, and rank swaps take long.
 _POSITIVES_FOR_BOUNDS, _SAMPLES_FOR_SIMULATION = 20_000, 20_000
 _SWAPPED_ITEMS = 200_000_000
-# Null distributions of smaller log10 p-values are drawn on a logarithmic scale, to show the tail.
-_FAR = -3.0
-__all__ = [
-    "DEFAULT_K",
-    "RankSignificanceReport",
-    "rank_significance_report",
-    "report_as_json",
-    "report_on_hits",
-    "report_on_metrics",
-    "write_plots",
-]
+# Columns of the table with one row for each ranking.
+_OF_TEST = (
+    *("n_samples", "n_positives", "statistic", "chance", "adjusted_statistic", "zscore", "pvalue"),
+    *("log10_pvalue", "pvalue_relative_error", "pvalue_low", "pvalue_high", "pvalue_is_bound"),
+    "method",
+)
+_OF_INTERVAL = ("low", "high", "standard_error")
+_OF_HITS = ("hits", "expected_hits", "hits_needed", "enrichment")
+_OF_DIFFERENCE = ("difference", "low", "high", "pvalue", "may_be_best")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RankSignificanceReport:
+class RankSignificanceReport(Findings, Result):
     """Result of :func:`rank_significance_report`.
 
     ``print(report)`` shows the report as text; a notebook shows it as tables.
@@ -112,25 +86,21 @@ class RankSignificanceReport:
     n_clusters : int or None
         Number of clusters; None if all samples were treated as independent.
     rankers : tuple of RankerReport
-        The numbers of each ranking.
+        The results of each ranking.
+    comparison : MetricComparisonTestResult, MetricMultipleComparisonTestResult or None
+        The comparison of two or more rankings; None for a single ranking.
+    differences : tuple of ComparisonReport
+        The difference of each ranking from the best one, according to the comparison.
+    comparison_method : str or None
+        The method of the comparison, in words.
     checks : tuple of ReportCheck
         Findings of the checks, each with a code, a message, a remedy and a URL.
     notes : tuple of str
         What was left out and why, and assumptions that cannot be checked with the data.
-    results : tuple of MetricTestResult or None
-        The test of each ranking; None if samples of one cluster have different labels.
-    intervals : tuple of MetricIntervalResult or None
-        The interval of each ranking.
-    curves : tuple of TopKSignificanceCurve or None
-        The hits of each ranking for every k, compared with random selection.
-    comparison : MetricComparisonTestResult, MetricMultipleComparisonTestResult or None
-        The comparison of two or more rankings; None for a single ranking.
-    compared : tuple of (int, int)
-        With two rankings, the indices of the other ranking and of the best one; empty otherwise.
-    comparison_note : str
-        The method of the comparison.
-    given_k : int, float or None
-        The cut-off of the metric as it was given, possibly as a fraction of the samples.
+    prevalence : float
+        Proportion of positives among the samples.
+    best : str or None
+        Name of the ranking with the largest value of the metric; None for a single ranking.
 
     See Also
     --------
@@ -142,60 +112,13 @@ class RankSignificanceReport:
     >>> ranking = Ranking.from_counts([1] * 40, [1, 1, 0, 1, 1, 0, 1] + [0] * 33)
     >>> report = rank_significance_report(ranking, k=5)
     >>> report
-    RankSignificanceReport(metric=AveragePrecision(), rankers=['ranking'], n_samples=40,
-    n_positives=5, checks=['few-positives'])
+    RankSignificanceReport(metric=AveragePrecision(), alpha=0.05, n_samples=40, n_positives=5)
     >>> report.rankers[0].at_k[0].hits
     4.0
     """
 
-    metric: Metric
-    alpha: float
-    n_samples: int
-    n_positives: int
-    n_clusters: int | None
-    rankers: tuple[RankerReport, ...]
-    checks: tuple[ReportCheck, ...]
-    notes: tuple[str, ...]
-    results: tuple[MetricTestResult | None, ...]
-    intervals: tuple[MetricIntervalResult | None, ...]
-    curves: tuple[TopKSignificanceCurve | None, ...]
-    comparison: MetricComparisonTestResult | MetricMultipleComparisonTestResult | None = None
-    compared: tuple[int, ...] = ()
-    comparison_note: str = ""
-    given_k: float | None = None
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(metric={self.metric}, "
-            f"rankers={[ranker.name for ranker in self.rankers]}, n_samples={self.n_samples}, "
-            f"n_positives={self.n_positives}, checks={[check.code for check in self.checks]})"
-        )
-
     def __str__(self) -> str:
         return self.to_text()
-
-    def _repr_html_(self) -> str:
-        return as_fragment(self)
-
-    @property
-    def prevalence(self) -> float:
-        """Proportion of positives among the samples."""
-        return self.n_positives / self.n_samples
-
-    @property
-    def is_single(self) -> bool:
-        """Whether there is only one ranking."""
-        return len(self.rankers) == 1
-
-    @property
-    def is_tested(self) -> bool:
-        """Whether the rankings were tested against chance."""
-        return self.results[0] is not None
-
-    @property
-    def best_index(self) -> int:
-        """Index of the ranking with the largest value of the metric."""
-        return int(np.argmax([ranker.statistic for ranker in self.rankers]))
 
     def to_text(self) -> str:
         """Return the report as text in lines of at most 100 characters.
@@ -206,70 +129,6 @@ class RankSignificanceReport:
             Conclusions in words, tables of numbers, the checks, and sentences for a paper.
         """
         return as_text(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as a dict that can be written as JSON.
-
-        Returns
-        -------
-        dict
-            The numbers of the rankings under ``"rankers"``, the checks under ``"checks"``, and the
-            other attributes under their names. Undefined and omitted numbers are None.
-        """
-        found = {
-            "metric": str(self.metric),
-            "alpha": self.alpha,
-            "n_samples": self.n_samples,
-            "n_positives": self.n_positives,
-            "prevalence": self.prevalence,
-            "n_clusters": self.n_clusters,
-            "rankers": [self._plain(ranker) for ranker in self.rankers],
-            "best": None if self.is_single else self.rankers[self.best_index].name,
-            "comparison": self.comparison_note or None,
-            "checks": [asdict(check) for check in self.checks],
-            "notes": list(self.notes),
-        }
-        plain: dict[str, Any] = without_nan(plain_value(found))
-        return plain
-
-    def _plain(self, ranker: RankerReport) -> dict[str, Any]:
-        """Return the numbers of one ranking as a dict, with the results of other metrics."""
-        return {**asdict(replace(ranker, metrics=())), "metrics": ranker.metrics}
-
-    def to_frame(self) -> Any:
-        """Return the report as a table.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row per ranking with its numbers and the codes of its checks. Columns of numbers
-            at k have the k in their names.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        rows = [self._row(ranker) for ranker in self.rankers]
-        columns = {column: [row[column] for row in rows] for column in rows[0]}
-        return as_frame(columns)
-
-    def _row(self, ranker: RankerReport) -> dict[str, Any]:
-        """Return the numbers of one ranking as a flat dict."""
-        row = asdict(replace(ranker, comparison=None, at_k=(), metrics=()))
-        for part in ("comparison", "at_k", "metrics", "significant_k"):
-            del row[part]
-        runs = ranker.significant_k
-        row["last_significant_k"] = runs[-1][1] if runs else None
-        for at_k in ranker.at_k:
-            for field in ("hits", "expected_hits", "hits_needed", "enrichment", "pvalue"):
-                row[f"{field}_at_{at_k.k}"] = getattr(at_k, field)
-        if not self.is_single:
-            none = ComparisonReport(0.0, math.nan, math.nan, math.nan, True)
-            compared = asdict(ranker.comparison or none)
-            row |= {f"comparison_{field}": value for field, value in compared.items()}
-        codes = [check.code for check in self.checks if check.ranker in (None, ranker.name)]
-        return row | {"checks": ", ".join(codes)}
 
     def to_html(self, path: Any = None) -> str:
         """Return the report as a self-contained HTML page.
@@ -295,6 +154,39 @@ class RankSignificanceReport:
         if path is not None:
             Path(path).write_text(page, encoding="utf-8")
         return page
+
+    def _repr_html_(self) -> str:
+        return as_fragment(self)
+
+    def _sentences(self) -> Iterable[str]:
+        return sentences(self)
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        """One row per ranking; columns of numbers at k have the k in their names."""
+        rows = [self._row(ranker) for ranker in self.rankers]
+        return {column: [row[column] for row in rows] for column in rows[0]}
+
+    def _row(self, ranker: RankerReport) -> dict[str, Any]:
+        """Return the numbers of one ranking as a flat dict."""
+        runs, over_k = ranker.significant_k, ranker.minimum_hypergeometric
+        row = {"name": ranker.name, **_given(ranker.test, _OF_TEST)}
+        row |= {"pvalue_less": ranker.pvalue_less, **_given(ranker.interval, _OF_INTERVAL)}
+        row["last_significant_k"] = runs[-1][1] if runs else None
+        row["minimum_hypergeometric_pvalue"] = None if over_k is None else over_k.pvalue
+        for at_k in ranker.at_k:
+            numbers = {**_given(at_k, _OF_HITS), "pvalue": at_k.test.pvalue}
+            row |= {f"{name}_at_{at_k.k}": value for name, value in numbers.items()}
+        if not self._is_single:
+            own = next((one for one in self.differences if one.ranker == ranker.name), None)
+            compared = _given(own, _OF_DIFFERENCE)
+            row |= {f"comparison_{name}": value for name, value in compared.items()}
+        codes = [check.code for check in self.checks if check.ranker in (None, ranker.name)]
+        return row | {"lower_is_better": ranker.lower_is_better, "checks": ", ".join(codes)}
+
+
+def _given(result: Any, names: Iterable[str]) -> dict[str, Any]:
+    """Return some numbers of a result, or None for each of them without a result."""
+    return {name: getattr(result, name, None) for name in names}
 
 
 @result_function
@@ -399,9 +291,9 @@ def rank_significance_report(
     >>> y_true = np.arange(500) < 30
     >>> scores = {"strong": rng.normal(size=500) + 2 * y_true, "noise": rng.normal(size=500)}
     >>> report = rank_significance_report(y_true, scores, k=50)
-    >>> [ranker.name for ranker in report.rankers if ranker.pvalue <= 0.05]
+    >>> [ranker.name for ranker in report.rankers if ranker.test.pvalue <= 0.05]
     ['strong']
-    >>> report.rankers[1].comparison.may_be_best
+    >>> report.differences[0].may_be_best
     False
     >>> report.to_dict()["rankers"][0]["at_k"][0]["k"]
     50
@@ -441,26 +333,22 @@ def make_report(
     level = np.asarray(check_levels(alpha))
     if level.ndim:
         raise TypeError(f"alpha must be one number; got {alpha!r}.")
-    n_resamples = check_integer(n_resamples, "n_resamples", 1)
-    sample, labels = _read(y_true, y_score, pos_label, clusters, float(level))
+    chosen = as_metric(metric)
+    check_scalar_k(chosen)
     study = _Study(
-        sample,
-        labels,
-        _read_metric(metric),
-        float(level),
-        {"n_resamples": n_resamples, "random_state": as_seed_sequence(random_state)},
+        _read(y_true, y_score, pos_label, clusters, float(level)),
+        chosen,
+        {
+            "n_resamples": check_integer(n_resamples, "n_resamples", 1),
+            "random_state": as_seed_sequence(random_state),
+        },
+        tuple(map(as_metric, metrics)),
+        {_one_line(name) for name in lower},
     )
     with warnings.catch_warnings():
         # The checks of the report replace these warnings.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        report = study.report(k, metrics)
-    if not lower:
-        return report
-    negated = {_one_line(name) for name in lower}
-    rankers = tuple(replace(one, lower_is_better=one.name in negated) for one in report.rankers)
-    names = ", ".join(one.name for one in rankers if one.lower_is_better)
-    note = f"Smaller scores mean positives, so that the scores were negated, in: {names}."
-    return replace(report, rankers=rankers, notes=(note, *report.notes))
+        return study.report(k)
 
 
 def swaps_take_long(n_samples: int, n_resamples: int) -> bool:
@@ -474,21 +362,7 @@ def comparison_method(metric: Metric, n_samples: int, n_resamples: int) -> str:
     return "influence" if is_long and isinstance(metric, Statistic) else "auto"
 
 
-def _read_metric(metric: str | Metric) -> Metric:
-    """Return the metric, or raise an error if it is a name that needs a cut-off."""
-    if isinstance(metric, str) and metric in METRICS and needs_k(METRICS[metric]):
-        raise ValueError(
-            f"metric={metric!r} needs a cut-off, and k only sets where hits are reported: pass a "
-            "metric with its cut-off, such as RecallAtK(100)."
-        )
-    chosen = as_metric(metric, None)
-    check_scalar_k(chosen)
-    return chosen
-
-
-def _read(
-    y_true: Any, y_score: Any, pos_label: PosLabel, clusters: Any, alpha: float
-) -> tuple[Sample, LabelFacts]:
+def _read(y_true: Any, y_score: Any, pos_label: PosLabel, clusters: Any, alpha: float) -> Facts:
     """Read labels and scores, and what the checks need of the labels."""
     columns = "rankers" if _holds_several(y_score) else ""
     with warnings.catch_warnings():
@@ -496,28 +370,16 @@ def _read(
         sample = Sample.read(
             y_true, y_score, pos_label=pos_label, columns=columns, clusters=clusters
         )
-    facts: dict[str, Any] = {
-        "n_samples": sample.n_items,
-        "n_positives": sample.n_positives,
-        "alpha": alpha,
-    }
     if sample.counts is not None:
-        return sample, LabelFacts(**facts)
+        return Facts(sample, alpha, pos_label)
     names = sample.names if columns else [getattr(y_score, "name", None) or "ranking"]
-    sample = replace(sample, names=[_one_line(name) for name in names])
-    facts["pos_label"], facts["labels"] = pos_label, tuple(class_names(y_true))
-    facts["has_repeated_index"] = not getattr(getattr(y_true, "index", None), "is_unique", True)
-    codes = sample.design.clusters
-    if codes is not None:
-        share = np.bincount(codes, sample.positive) / np.bincount(codes)
-        mixed, known = (
-            np.flatnonzero((share > 0.0) & (share < 1.0)),
-            sample.design.names["clusters"],
-        )
-        facts["mixed_clusters"] = tuple(known[code] for code in mixed)
-        facts["n_clusters"] = len(known)
-        facts["n_positive_clusters"], facts["n_negative_clusters"] = sample.n_independent
-    return sample, LabelFacts(**facts)
+    return Facts(
+        replace(sample, names=[_one_line(name) for name in names]),
+        alpha,
+        pos_label,
+        tuple(class_names(y_true)),
+        not getattr(getattr(y_true, "index", None), "is_unique", True),
+    )
 
 
 def _holds_several(y_score: Any) -> bool:
@@ -540,58 +402,71 @@ def _one_line(name: Any) -> str:
 def _untested(result: MetricTestResult) -> MetricTestResult:
     """Return the result without its p-value and z-score, which need independent samples."""
     names = "pvalue log10_pvalue pvalue_relative_error pvalue_low pvalue_high zscore"
-    unknown = dict.fromkeys(names.split(), math.nan)
-    return replace(result, **unknown, pvalue_is_bound=False, method="none")  # type: ignore[arg-type]
+    unknown: dict[str, Any] = dict.fromkeys(names.split(), np.nan)
+    return replace(result, **unknown, pvalue_is_bound=False, method="none", ranking=None)
 
 
 @dataclass(frozen=True, eq=False)
 class _Study:
     """The computation of a report from a sample and its options."""
 
-    sample: Sample
-    labels: LabelFacts
+    facts: Facts
     metric: Metric
-    alpha: float
     drawing: dict[str, Any]
+    metrics: tuple[Metric, ...]
+    negated: set[str]
 
-    def report(self, k: Any, metrics: Sequence[str | Metric]) -> RankSignificanceReport:
+    @property
+    def sample(self) -> Sample:
+        return self.facts.sample
+
+    def report(self, k: Any) -> RankSignificanceReport:
         """Test, compare and check all rankings."""
-        sample, labels = self.sample, self.labels
+        sample, facts = self.sample, self.facts
         cuts, notes = self._cuts(k)
         notes += self._left_out()
-        facts, intervals, curves = [], [], []
-        few_labellings = self._few_labellings
-        for index, (name, ranking) in enumerate(zip(sample.names, sample.rankings, strict=True)):
-            result = self._test(self.metric, index)
-            interval, curve = self._interval(index), self._curve(ranking)
-            numbers = numbers_of_ranking(
-                name,
-                result,
-                interval,
-                curve,
-                None if curve is None else minimum_hypergeometric_test(ranking),
-                at_k=tuple(self._hits(index, cut) for cut in cuts),
-                metrics=report_on_metrics(ranking, metrics),
-            )
-            facts.append(RankerFacts(labels, ranking, result, numbers, few_labellings))
-            intervals.append(interval)
-            curves.append(curve)
-        checks = run_checks(AllFacts(labels, tuple(facts), sample.scores))
-        report = RankSignificanceReport(
-            metric=facts[0].result.metric,
-            alpha=self.alpha,
-            n_samples=labels.n_samples,
-            n_positives=labels.n_positives,
-            n_clusters=labels.n_clusters,
-            rankers=tuple(one.numbers for one in facts),
-            checks=checks,
+        rankers = tuple(self._of_ranker(index, cuts) for index in range(len(sample.names)))
+        negated = ", ".join(one.name for one in rankers if one.lower_is_better)
+        if negated:
+            note = f"Smaller scores mean positives, so that the scores were negated, in: {negated}."
+            notes.insert(0, note)
+        compared: dict[str, Any] = {}
+        if len(rankers) > 1 and sample.has_both:
+            if len(rankers) == 2 or isinstance(self.metric, Statistic):
+                compared = self._comparison(rankers)
+            else:
+                title = in_sentence(self.metric.title)
+                notes.append(
+                    f"The rankings are not compared because {title} has no standard error."
+                )
+        facts = replace(facts, rankers=rankers, few_labellings=self._few_labellings)
+        return RankSignificanceReport(
+            metric=rankers[0].test.metric,
+            alpha=facts.alpha,
+            n_samples=sample.n_items,
+            n_positives=sample.n_positives,
+            n_clusters=len(facts.clusters) if facts.has_clusters else None,
+            rankers=rankers,
+            checks=run_checks(facts),
             notes=tuple(notes),
-            results=tuple(None if labels.mixed_clusters else one.result for one in facts),
-            intervals=tuple(intervals),
-            curves=tuple(curves),
-            given_k=getattr(self.metric, "k", None),
+            _given_k=getattr(self.metric, "k", None),
+            **compared,
         )
-        return report if report.is_single or not labels.has_both else self._compared(report)
+
+    def _of_ranker(self, index: int, cuts: Sequence[float]) -> RankerReport:
+        """Return the results of one ranking."""
+        name, ranking = self.sample.names[index], self.sample.rankings[index]
+        curve = self._curve(ranking)
+        return RankerReport(
+            name,
+            self._test(self.metric, index),
+            self._interval(index),
+            tuple(self._hits(index, cut) for cut in cuts),
+            curve,
+            None if curve is None else minimum_hypergeometric_test(ranking),
+            tuple(self._test(metric, index) for metric in self.metrics),
+            name in self.negated,
+        )
 
     def _cuts(self, k: Any) -> tuple[list[float], list[str]]:
         """Return the cut-offs for different numbers of samples, and a note on those too large."""
@@ -617,13 +492,13 @@ class _Study:
         """Return notes on the results that are not computed."""
         notes = []
         m = self.sample.n_positives
-        if self.labels.mixed_clusters:
+        if self.facts.mixed_clusters:
             notes.append(
                 "P-values against chance, bounds over all k and the hits needed are left out "
                 "because samples of one cluster have different labels. Chance is the mean of a "
                 "random order of the samples."
             )
-        elif self.labels.has_clusters:
+        elif self.facts.has_clusters:
             notes.append(
                 "Bounds over all k, the hits needed and the minimum hypergeometric test are left "
                 "out because they need independent samples, and clusters were given."
@@ -644,28 +519,27 @@ class _Study:
                 f"The interval of {in_sentence(self.metric.title)} is left out because its "
                 "simulation takes long: call metric_interval."
             )
-        if not self.labels.has_clusters:
+        if not self.facts.has_clusters:
             notes.append(CLUSTERS_HINT)
         return notes
 
     @property
     def _is_slow_interval(self) -> bool:
-        n = self.sample.n_items
-        way = choose_method(self.metric, "auto", self.labels.has_clusters)
-        return way == "binormal" and n > _SAMPLES_FOR_SIMULATION
+        way = choose_method(self.metric, "auto", self.facts.has_clusters)
+        return way == "binormal" and self.sample.n_items > _SAMPLES_FOR_SIMULATION
 
     def _test(self, metric: Metric, index: int) -> MetricTestResult:
         """Test one ranking, without a p-value if samples of one cluster have different labels."""
         sample = self.sample.single(index)
-        if self.labels.mixed_clusters:
+        if self.facts.mixed_clusters:
             sample = replace(sample, design=Design(sample.n_items))
         result = significance_of(metric, sample, method="auto", n_jobs=None, **self.drawing)
-        return _untested(result) if self.labels.mixed_clusters else result
+        return _untested(result) if self.facts.mixed_clusters else result
 
     @property
     def _few_labellings(self) -> str | None:
         """Text of the warning that clusters leave few different labellings."""
-        exchange = None if self.labels.mixed_clusters else exchange_of(self.sample)
+        exchange = None if self.facts.mixed_clusters else exchange_of(self.sample)
         return None if exchange is None else few_labellings_warning(exchange, self.sample.labels)
 
     @property
@@ -675,160 +549,71 @@ class _Study:
 
     def _interval(self, index: int) -> MetricIntervalResult | None:
         """Return the interval of one ranking, or None if there is none or it takes long."""
-        if not isinstance(self.metric, Statistic) or not self.labels.has_both:
+        if not isinstance(self.metric, Statistic) or self._is_slow_interval:
             return None
-        return None if self._is_slow_interval else self._interval_of(index, self.metric)
+        return self._interval_of(index, self.metric)
 
-    def _interval_of(self, index: int, metric: Metric) -> MetricIntervalResult:
-        options: dict[str, Any] = {"metric": metric, "confidence_level": 1.0 - self.alpha}
+    def _interval_of(self, index: int, metric: Metric) -> MetricIntervalResult | None:
+        if not self.sample.has_both:
+            return None
+        options: dict[str, Any] = {"metric": metric, "confidence_level": 1.0 - self.facts.alpha}
         options["random_state"] = self.drawing["random_state"]
-        if not self.labels.has_clusters:
+        if not self.facts.has_clusters:
             return metric_interval(self.sample.rankings[index], **options)
         return metric_interval(
             self.sample.positive, self.sample.scores[index], **self._by_cluster, **options
         )
 
     def _curve(self, ranking: Ranking) -> TopKSignificanceCurve | None:
-        if self.labels.has_clusters or ranking.n_positives > _POSITIVES_FOR_BOUNDS:
+        if self.facts.has_clusters or ranking.n_positives > _POSITIVES_FOR_BOUNDS:
             return None
-        return top_k_significance_curve(ranking, alpha=self.alpha)
+        return top_k_significance_curve(ranking, alpha=self.facts.alpha)
 
     def _hits(self, index: int, cut: float) -> HitsReport:
-        ranking = self.sample.rankings[index]
-        interval = self._interval_of(index, RecallAtK(cut)) if self.labels.has_both else None
-        if not self.labels.has_clusters:
-            return report_on_hits(ranking, cut, self.alpha, interval=interval)
-        result = self._test(RecallAtK(cut), index)
-        return report_on_hits(ranking, cut, self.alpha, result, interval)
+        metric, ranking = RecallAtK(cut), self.sample.rankings[index]
+        interval = self._interval_of(index, metric)
+        return HitsReport.of(ranking, self._test(metric, index), cut, interval, self.facts.alpha)
 
-    def _compared(self, report: RankSignificanceReport) -> RankSignificanceReport:
-        """Return the report with each ranking compared with the best one."""
-        if len(report.rankers) == 2:
-            return self._two_compared(report)
-        if not isinstance(self.metric, Statistic):
-            title = in_sentence(self.metric.title)
-            note = f"The rankings are not compared because {title} has no standard error."
-            return replace(report, notes=(*report.notes, note))
-        best = report.best_index
+    def _comparison(self, rankers: Sequence[RankerReport]) -> dict[str, Any]:
+        """Compare each ranking with the best one."""
+        best = int(np.argmax([ranker.test.statistic for ranker in rankers]))
+        names, alpha = self.sample.names, self.facts.alpha
+        if len(rankers) == 2:
+            other = 1 - best
+            n_resamples = self.drawing["n_resamples"]
+            method = comparison_method(self.metric, self.sample.n_items, n_resamples)
+            pair = metric_comparison_test(
+                self.sample.positive,
+                self.sample.scores[other],
+                self.sample.scores[best],
+                metric=self.metric,
+                method=method,
+                **self._by_cluster,
+                **self.drawing,
+            )
+            way = "t test of influence values" if method == "influence" else "rank swaps"
+            return {
+                "comparison": pair,
+                "differences": (difference_of_two((names[other], names[best]), pair, alpha),),
+                "comparison_method": f"metric_comparison_test, {way}, two-sided; MOVER interval.",
+            }
         found = metric_multiple_comparison_test(
             self.sample.positive,
             dict(enumerate(self.sample.scores)),  # one array would round large whole numbers
             metric=self.metric,
             reference="best",
-            confidence_level=1.0 - self.alpha,
+            confidence_level=1.0 - alpha,
             random_state=self.drawing["random_state"],
             **self._by_cluster,
         )
-        names = self.sample.names
-        named = replace(found, names=list(names), reference=names[best])
-        rankers = list(report.rankers)
-        for pair, (one, _) in enumerate(found.pairs.tolist()):
-            compared = ComparisonReport(
-                float(found.difference[pair]),
-                float(found.low[pair]),
-                float(found.high[pair]),
-                float(found.pvalue[pair]),
-                bool(found.may_be_best[one]),
-            )
-            rankers[one] = replace(rankers[one], comparison=compared)
-        note = (
-            "Method: metric_multiple_comparison_test, t tests of influence values. P-values "
-            "(single-step maxT) and intervals are adjusted for all pairs and agree with each "
-            "other. Rankings that may be best: Hsu's one-sided comparisons of each ranking with "
-            "all others, which can exclude a ranking whose interval includes 0."
-        )
-        return replace(report, rankers=tuple(rankers), comparison=named, comparison_note=note)
-
-    def _two_compared(self, report: RankSignificanceReport) -> RankSignificanceReport:
-        best = report.best_index
-        other = 1 - best
-        n_resamples = self.drawing["n_resamples"]
-        method = comparison_method(self.metric, report.n_samples, n_resamples)
-        found = metric_comparison_test(
-            self.sample.positive,
-            self.sample.scores[other],
-            self.sample.scores[best],
-            metric=self.metric,
-            method=method,
-            **self._by_cluster,
-            **self.drawing,
-        )
-        low, high = found.confidence_interval(1.0 - self.alpha)
-        compared = ComparisonReport(
-            found.difference, low, high, found.pvalue, found.pvalue > self.alpha
-        )
-        rankers = list(report.rankers)
-        rankers[other] = replace(rankers[other], comparison=compared)
-        way = "t test of influence values" if method == "influence" else "rank swaps"
-        note = f"Method: metric_comparison_test, {way}, two-sided; MOVER interval."
-        return replace(
-            report,
-            rankers=tuple(rankers),
-            comparison=found,
-            compared=(other, best),
-            comparison_note=note,
-        )
-
-
-# The command line.
-
-
-def report_as_json(report: RankSignificanceReport, plots: Sequence[str] = ()) -> str:
-    """Return the rankings of a report as JSON.
-
-    Parameters
-    ----------
-    report : RankSignificanceReport
-        The report.
-    plots : sequence of str, optional
-        Files that were written. Those with the ending ``.png`` are the pictures of the rankings, if
-        any.
-
-    Returns
-    -------
-    str
-        A list with one object per ranking: the fields of `RankerReport`, and the checks. Undefined
-        numbers are null.
-    """
-    whole = report.to_dict()
-    rows: list[dict[str, Any]] = []
-    pictures = [path for path in plots if path.endswith(".png")]
-    for number, ranker in enumerate(whole["rankers"]):
-        checks = [one for one in whole["checks"] if one["ranker"] in (None, ranker["name"])]
-        rows.append({**ranker, "checks": checks, "plot": pictures[number] if pictures else None})
-    return json.dumps(rows, indent=2, allow_nan=False)
-
-
-def write_plots(directory: str, results: Mapping[str, Any]) -> dict[str, str]:
-    """Draw the null distribution and the observed value of each test in a separate file.
-
-    Parameters
-    ----------
-    directory : str
-        Directory of the files. It is created if necessary.
-    results : dict of str to test result or None
-        Results, keyed by the name of the ranking. Rankings that were not tested have no picture.
-
-    Returns
-    -------
-    dict of str to str
-        The files, keyed by the name of the ranking.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    CommandError
-        If the directory cannot be created or written to.
-    """
-    files: dict[str, str] = {}
-    for name, result in results.items():
-        if result is None:
-            continue
-        figure = new_figure("--plots")
-        display = NullDistributionDisplay(result, name=name)
-        scale = "log" if result.log10_pvalue < _FAR else "linear"
-        display.plot(figure.add_subplot(), yscale=scale)
-        path = Path(directory) / f"{file_stem(name, files.values())}.png"
-        files[name] = save_figure(figure, path)
-    return files
+        found = replace(found, names=list(names), reference=names[best])
+        return {
+            "comparison": found,
+            "differences": differences_of_pairs(found),
+            "comparison_method": (
+                "metric_multiple_comparison_test, t tests of influence values. P-values "
+                "(single-step maxT) and intervals are adjusted for all pairs and agree with each "
+                "other. Rankings that may be best: Hsu's one-sided comparisons of each ranking "
+                "with all others, which can exclude a ranking whose interval includes 0."
+            ),
+        }

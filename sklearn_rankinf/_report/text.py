@@ -5,17 +5,24 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from sklearn_rankinf._estimation.comparison import MetricComparisonTestResult
 from sklearn_rankinf._estimation.multiple_comparison import MetricMultipleComparisonTestResult
 from sklearn_rankinf._estimation.results import MetricIntervalResult
 from sklearn_rankinf._metrics.metrics import RocAuc, in_sentence
-from sklearn_rankinf._report.checks import ReportCheck
-from sklearn_rankinf._report.numbers import HitsReport, RankerReport
+from sklearn_rankinf._report.numbers import (
+    Findings,
+    HitsReport,
+    RankerReport,
+    ReportCheck,
+    differences_of_pairs,
+    is_worse,
+    pvalue_less,
+)
 from sklearn_rankinf._results import (
     counted,
     format_count,
@@ -24,13 +31,11 @@ from sklearn_rankinf._results import (
     format_value,
     log10_of,
     shortened,
+    state_interval,
     state_pvalue,
 )
 from sklearn_rankinf._significance.results import MetricTestResult, limits_of_pvalue
 from sklearn_rankinf._statistics.additive import Metric
-
-if TYPE_CHECKING:
-    from sklearn_rankinf._report.report import RankSignificanceReport
 
 WIDTH = 100
 # Maximum length of names, in tables and in sentences.
@@ -63,31 +68,28 @@ _LEGEND_OF_BOUND = " ≤ with the error bound: a guaranteed upper bound of the e
 _EQUATION = re.compile(r"\b([pzk]) ([=≤]) ")
 
 Name = Callable[[str], str]
+# The two heading lines of a column, and its cell for a row.
+Column = tuple[str, str, Callable[[Any], str]]
 
 
-@dataclass(frozen=True)
-class ReportTable:
-    """A table of a report.
-
-    Attributes
-    ----------
-    title : str
-        Title of the table.
-    headings : tuple of (str, str)
-        Two heading lines for each column.
-    rows : tuple of tuple of str
-        The cells, row by row.
-    note : str
-        Explanation below the table, possibly empty.
-    """
+class ReportTable(NamedTuple):
+    """A table: its title, two heading lines for each column, its cells and a note below it."""
 
     title: str
-    headings: tuple[tuple[str, str], ...]
-    rows: tuple[tuple[str, ...], ...]
+    headings: list[tuple[str, str]]
+    rows: list[list[str]]
     note: str = ""
 
 
-def verdict(subject: str, result: MetricTestResult, pvalue_less: float, alpha: float) -> str:
+def table(
+    title: str, columns: Sequence[Column], rows: Iterable[Any], note: str = ""
+) -> ReportTable:
+    """Return a table with one line for each row."""
+    heads = [(top, head) for top, head, _ in columns]
+    return ReportTable(title, heads, [[cell(row) for *_, cell in columns] for row in rows], note)
+
+
+def verdict(subject: str, result: MetricTestResult, alpha: float) -> str:
     """Return one sentence on whether a ranking is better than chance.
 
     Parameters
@@ -96,8 +98,6 @@ def verdict(subject: str, result: MetricTestResult, pvalue_less: float, alpha: f
         Subject of the sentence, such as ``"Ranking by age"``.
     result : MetricTestResult
         Test of the ranking against random labelling, with the alternative "better than chance".
-    pvalue_less : float
-        P-value of the opposite alternative.
     alpha : float
         Significance level.
 
@@ -122,64 +122,57 @@ def verdict(subject: str, result: MetricTestResult, pvalue_less: float, alpha: f
             return f"{subject} is better than chance: {observed} against {expected}, {pvalue}."
         times = f"{ratio:.1f}" if ratio < 99.5 else f"{ratio:.0f}"
         return f"{subject} is better than chance: {observed}, {times} times {expected}, {pvalue}."
-    if pvalue_less <= alpha and value < chance:
-        null = result.null_distribution
+    if is_worse(result, alpha):
+        null, less = result.null_distribution, pvalue_less(result)
         error = null.relative_error(value, "less")
-        is_bound = limits_of_pvalue(null, value, "less", pvalue_less, error)[2]
-        less = state_pvalue(log10_of(pvalue_less), is_bound)
+        is_bound = limits_of_pvalue(null, value, "less", less, error)[2]
         return (
-            f"{subject} is worse than chance: {observed} against {expected}, {less} for a value "
-            "this low. The direction of the scores may be reversed."
+            f"{subject} is worse than chance: {observed} against {expected}, "
+            f"{state_pvalue(log10_of(less), is_bound)} for a value this low. The direction of the "
+            "scores may be reversed."
         )
     return (
         f"{subject} is not shown to be better than chance: {observed} against {expected}, {pvalue}."
     )
 
 
-def conclusions(report: RankSignificanceReport, name: Name) -> list[str]:
+def conclusions(report: Findings) -> list[str]:
     """Return the conclusions of a report, one entry per paragraph."""
-    found = [
-        _of_ranker(report, ranker, result, name)
-        for ranker, result in zip(report.rankers, report.results, strict=True)
-    ]
+    found = [_of_ranker(report, ranker) for ranker in report.rankers]
     if report.comparison is not None:
-        found.append(_of_best(report, name))
-    return [with_fraction(text, report.metric, report.given_k) for text in found]
+        found.append(_of_best(report))
+    return [with_fraction(text, report.metric, report._given_k) for text in found]
 
 
-def _of_ranker(
-    report: RankSignificanceReport,
-    ranker: RankerReport,
-    result: MetricTestResult | None,
-    name: Name,
-) -> str:
+def _of_ranker(report: Findings, ranker: RankerReport) -> str:
     """Return a paragraph on one ranking: its test, its interval, and what to do."""
-    subject = "The ranking" if report.is_single else name(ranker.name)
+    subject = "The ranking" if report._is_single else in_sentences(ranker.name)
     title = in_sentence(report.metric.title)
-    if result is None:
+    test, own = ranker.test, ranker.interval
+    if ranker.is_tested:
+        parts = [verdict(subject, test, report.alpha)]
+        if math.isnan(test.zscore):
+            return f"{parts[0]} What to do: see the checks below."
+    else:
         parts = [
             f"{subject} was not tested against chance, because samples of one cluster have "
-            f"different labels: {title} {format_value(ranker.statistic)} against the "
-            f"{format_value(ranker.chance)} of a random order."
+            f"different labels: {title} {format_value(test.statistic)} against the "
+            f"{format_value(test.chance)} of a random order."
         ]
-    else:
-        parts = [verdict(subject, result, ranker.pvalue_less, report.alpha)]
-    if result is not None and math.isnan(ranker.zscore):
-        return f"{parts[0]} What to do: see the checks below."
-    if ranker.pvalue <= report.alpha:
+    if test.pvalue <= report.alpha:
         parts.append(
-            f"The evidence is {_strength(ranker.pvalue)}. The ranking is "
-            f"{_percent(ranker.adjusted_statistic)} of the way from chance to a perfect ranking."
+            f"The evidence is {_strength(test.pvalue)}. The ranking is "
+            f"{_percent(test.adjusted_statistic)} of the way from chance to a perfect ranking."
         )
-    if ranker.standard_error is not None and math.isnan(ranker.standard_error):
+    if own is not None and math.isnan(own.standard_error):
         parts.append(f"The uncertainty of the {title} cannot be estimated.")
-    elif ranker.low is not None and ranker.high is not None:
+    elif own is not None:
         parts.append(
             f"With {_level(report)} confidence the {title} in the population is between "
-            f"{format_value(ranker.low)} and {format_value(ranker.high)}."
+            f"{format_value(own.low)} and {format_value(own.high)}."
         )
     if ranker.at_k:
-        parts.append(_at_largest_k(report, ranker))
+        parts.append(_at_largest_k(ranker))
     parts.append(_what_to_do(report, ranker))
     return " ".join(parts)
 
@@ -195,19 +188,16 @@ def _percent(share: float) -> str:
     return f"{percent:.0f} %" if percent >= 9.5 else f"{percent:.1g} %"
 
 
-def _at_largest_k(report: RankSignificanceReport, ranker: RankerReport) -> str:
+def _at_largest_k(ranker: RankerReport) -> str:
     """Return a sentence on the hits at the largest k."""
     at_k = max(ranker.at_k, key=lambda one: one.k)
-    interval = ""
-    if at_k.recall_low is not None and at_k.recall_high is not None:
-        interval = (
-            f" ({_level(report)} confidence interval {format_value(at_k.recall_low)} to "
-            f"{format_value(at_k.recall_high)})"
-        )
+    own, interval = at_k.interval, ""
+    if own is not None:
+        interval = f" ({state_interval(own.low, own.high, own.confidence_level)})"
     return (
         f"The first {_cut(at_k)} samples contain {format_count(at_k.hits)} of "
-        f"{counted(ranker.n_positives, 'positive')}, {_expected(at_k.expected_hits)} by chance: "
-        f"recall is {format_value(at_k.recall)}{interval}."
+        f"{counted(ranker.test.n_positives, 'positive')}, {_expected(at_k.expected_hits)} by "
+        f"chance: recall is {format_value(at_k.test.statistic)}{interval}."
     )
 
 
@@ -216,11 +206,11 @@ def _cut(at_k: HitsReport) -> str:
     return str(at_k.k) if at_k.fraction is None else f"{at_k.k} ({_percent_of(at_k.fraction)})"
 
 
-def _what_to_do(report: RankSignificanceReport, ranker: RankerReport) -> str:
+def _what_to_do(report: Findings, ranker: RankerReport) -> str:
     """Return advice for the user of the ranking."""
-    if not report.is_tested:
+    if not ranker.is_tested:
         return "What to do: read the interval, and the check mixed-clusters below."
-    if ranker.pvalue <= report.alpha:
+    if ranker.test.pvalue <= report.alpha:
         if ranker.significant_k:
             return "What to do: use the list from its top."
         if ranker.significant_k is not None:
@@ -230,7 +220,7 @@ def _what_to_do(report: RankSignificanceReport, ranker: RankerReport) -> str:
                 f"(at {100 * report.alpha:g} % for all k together)."
             )
         return "What to do: use the ranking."
-    if ranker.pvalue_less <= report.alpha and ranker.statistic < ranker.chance:
+    if is_worse(ranker.test, report.alpha):
         return "What to do: check the direction of the scores and the label of the positives."
     if ranker.significant_k:
         return (
@@ -245,39 +235,32 @@ def _what_to_do(report: RankSignificanceReport, ranker: RankerReport) -> str:
     )
 
 
-def _of_best(report: RankSignificanceReport, name: Name) -> str:
+def _of_best(report: Findings) -> str:
     """Return a paragraph on which of several rankings is best."""
-    best = report.rankers[report.best_index]
-    title = in_sentence(report.metric.title)
-    others = [ranker for ranker in report.rankers if ranker.comparison is not None]
-    worse = [name(o.name) for o in others if _is_worse(o, report.alpha)]
-    rivals = [name(o.name) for o in others if o.comparison and o.comparison.may_be_best]
-    start = f"{name(best.name)} has the largest {title}."
+    others = report.differences
+    start = f"{in_sentences(str(report.best))} has the largest {in_sentence(report.metric.title)}."
+    worse = [one for one in others if one.pvalue <= report.alpha]
     if not worse:
         shown = "No other ranking is significantly worse."
     elif len(worse) == len(others):
         shown = f"{'The other is' if len(others) == 1 else 'All others are'} significantly worse."
     else:
-        shown = f"Significantly worse: {', '.join(worse)}."
-    if len(others) > 1:
-        # Hsu's set excludes every ranking that is significantly worse, and sometimes more.
-        out = [
-            name(o.name)
-            for o in others
-            if o.comparison and not o.comparison.may_be_best and not _is_worse(o, report.alpha)
-        ]
-        if out:
-            shown += (
-                f" Not the best by one-sided comparisons with all others, although the interval "
-                f"of the difference includes 0: {', '.join(out)}."
-            )
+        shown = f"Significantly worse: {_names(worse)}."
+    # Hsu's set excludes every ranking that is significantly worse, and sometimes more.
+    out = [one for one in others if not one.may_be_best and one not in worse]
+    if out:
+        shown += (
+            " Not the best by one-sided comparisons with all others, although the interval of the "
+            f"difference includes 0: {_names(out)}."
+        )
+    rivals = [one for one in others if one.may_be_best]
     if not rivals:
         return f"{start} {shown}"
-    return f"{start} {shown} May also be the best ranking: {', '.join(rivals)}."
+    return f"{start} {shown} May also be the best ranking: {_names(rivals)}."
 
 
-def _is_worse(ranker: RankerReport, alpha: float) -> bool:
-    return ranker.comparison is not None and ranker.comparison.pvalue <= alpha
+def _names(rows: Iterable[Any]) -> str:
+    return ", ".join(in_sentences(one.ranker) for one in rows)
 
 
 def with_fraction(text: str, metric: Metric, k: Any) -> str:
@@ -306,17 +289,12 @@ def with_fraction(text: str, metric: Metric, k: Any) -> str:
     return text
 
 
-def _level(report: RankSignificanceReport) -> str:
+def _level(report: Findings) -> str:
     return _percent_of(1 - report.alpha)
 
 
 def _percent_of(share: float) -> str:
     return f"{100 * share:g} %"
-
-
-def _limits(level: str) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Return the headings of confidence limits, which are read from top to bottom."""
-    return ("lower", level), ("upper", level)
 
 
 def _span(runs: Sequence[tuple[int, int]] | None) -> str:
@@ -329,54 +307,6 @@ def _span(runs: Sequence[tuple[int, int]] | None) -> str:
 
 
 # Tables.
-
-
-def tables(report: RankSignificanceReport, name: Name) -> list[ReportTable]:
-    """Return the tables of a report."""
-    found = [_main_table(report, name), *_hits_tables(report, name)]
-    if any(ranker.significant_k is not None for ranker in report.rankers):
-        found.append(_table_over_k(report, name))
-    if report.comparison is not None:
-        found.append(_comparison_table(report, name))
-    for metric in range(len(report.rankers[0].metrics)):
-        found.append(_metric_table(report, metric, name))
-    return found
-
-
-def _main_table(report: RankSignificanceReport, name: Name) -> ReportTable:
-    metric = report.metric
-    title = with_fraction(metric.title, metric, report.given_k)
-    headings: tuple[tuple[str, str], ...] = (
-        ("", "ranking"),
-        ("", metric.symbol),
-        *_limits(_level(report)),
-        ("", "chance"),
-        ("", "adjusted"),
-        ("", "z"),
-        ("", "p"),
-        ("error", "of p"),
-    )
-    rows: tuple[tuple[str, ...], ...] = tuple(
-        (
-            name(ranker.name),
-            _decimals(ranker.statistic),
-            _decimals(ranker.low),
-            _decimals(ranker.high),
-            _decimals(ranker.chance),
-            _decimals(ranker.adjusted_statistic),
-            f"{ranker.zscore:.2f}",
-            _as_cell(ranker.log10_pvalue, ranker.pvalue_is_bound),
-            _error(ranker),
-        )
-        for ranker in report.rankers
-    )
-    if not report.is_tested:
-        n_columns = headings.index(("", "z"))
-        headings, rows = headings[:n_columns], tuple(row[:n_columns] for row in rows)
-        return ReportTable(title, headings, rows, f"{_LEGEND}.")
-    has_bound = any(ranker.is_guaranteed_bound for ranker in report.rankers)
-    note = f"{_LEGEND}{_LEGEND_OF_TEST}.{_LEGEND_OF_BOUND if has_bound else ''}"
-    return ReportTable(title, headings, rows, note)
 
 
 def _as_cell(log10_pvalue: float, is_bound: bool) -> str:
@@ -393,125 +323,141 @@ def _decimals(value: float | None) -> str:
     return f"{value:.3g}" if 0.0 < abs(value) < 0.01 else f"{value:.4f}"
 
 
-def _error(ranker: RankerReport) -> str:
-    if ranker.is_guaranteed_bound:
-        return "bound"
-    error = ranker.pvalue_relative_error
-    return f"{error:.0e}" if math.isfinite(error) else "unknown"
-
-
-_HITS_HEADINGS = (
-    ("", "hits"),
-    ("hits by", "chance"),
-    ("hits", "needed"),
-    ("", "recall"),
-    ("", "enrichment"),
-    ("", "p"),
-)
-
-
-def hits_table(
-    title: str, first: str, names: Sequence[str], hits: Sequence[HitsReport]
-) -> ReportTable:
-    """Return a table of hits at k with one row per ranking or per k."""
-    rows = tuple((head, *_hits_cells(at_k)) for head, at_k in zip(names, hits, strict=True))
-    notes = []
-    if any(at_k.splits_ties for at_k in hits):
-        notes.append(_HITS_NOTE)
-    if any(_needed(at_k) == _NEVER for at_k in hits):
-        notes.append(_NEVER_NOTE)
-    return ReportTable(title, (("", first), *_HITS_HEADINGS), rows, "\n".join(notes))
-
-
-def _hits_tables(report: RankSignificanceReport, name: Name) -> list[ReportTable]:
-    """Return one table for a single ranking, or one table per k for several rankings."""
-    if report.is_single:
-        (ranker,) = report.rankers
-        if not ranker.at_k:
-            return []
-        cuts = [_cut(at_k) for at_k in ranker.at_k]
-        return [hits_table("Hits among the first k", "k", cuts, ranker.at_k)]
-    names = [name(ranker.name) for ranker in report.rankers]
-    return [
-        hits_table(f"Hits among the first {_cut(hits[0])}", "ranking", names, hits)
-        for hits in zip(*(ranker.at_k for ranker in report.rankers), strict=True)
-    ]
-
-
-def _hits_cells(at_k: HitsReport) -> tuple[str, ...]:
-    return (
-        format_count(at_k.hits) + ("*" if at_k.splits_ties else ""),
-        _expected(at_k.expected_hits),
-        _needed(at_k),
-        _decimals(at_k.recall),
-        f"{at_k.enrichment:.2f}",
-        _as_cell(at_k.log10_pvalue, at_k.pvalue_is_bound),
-    )
-
-
-def _needed(at_k: HitsReport) -> str:
-    if math.isnan(at_k.pvalue):
-        return "-"
-    return _NEVER if at_k.hits_needed is None else str(at_k.hits_needed)
-
-
 def _expected(hits: float) -> str:
     return f"{hits:.2g}" if 0.0 < hits < 0.05 else f"{hits:.1f}"
 
 
-def _table_over_k(report: RankSignificanceReport, name: Name) -> ReportTable:
-    headings = (
-        ("", "ranking"),
-        ("better than", "chance at"),
-        ("", "mHG p"),
-        ("most", "significant k"),
-        ("hits", "there"),
-    )
-    rows = tuple(
-        (
-            name(ranker.name),
-            _span(ranker.significant_k),
-            "-" if ranker.mhg_log10_pvalue is None else format_pvalue(ranker.mhg_log10_pvalue),
-            "-" if ranker.mhg_k is None else str(ranker.mhg_k),
-            "-" if ranker.mhg_hits is None else str(ranker.mhg_hits),
-        )
-        for ranker in report.rankers
-    )
-    note = (
-        f"The bound holds for all k together, at {100 * report.alpha:g} %, even if k is chosen "
-        "after looking at the data. mHG p: the p-value of the minimum hypergeometric test, a "
-        "single one for all k."
-    )
-    if any(ranker.significant_k for ranker in report.rankers):
-        note = f"{note} {_CUMULATIVE}"
-    return ReportTable("All k together", headings, rows, note)
+def _is_guaranteed(ranker: RankerReport) -> bool:
+    """Whether the p-value is a guaranteed upper bound of the exact one."""
+    return bool(ranker.test.pvalue_is_bound and ranker.test.method == "analytic")
 
 
-def _comparison_table(report: RankSignificanceReport, name: Name) -> ReportTable:
-    best = name(report.rankers[report.best_index].name)
-    is_bound = isinstance(report.comparison, MetricComparisonTestResult) and (
-        report.comparison.pvalue_is_bound
-    )
-    headings = (
-        ("", "ranking"),
-        ("", "difference"),
-        *_limits(_level(report)),
-        ("", "p"),
-        ("may be", "best"),
-    )
-    rows = tuple(
-        (
-            name(ranker.name),
-            _decimals(ranker.comparison.difference),
-            _decimals(ranker.comparison.low),
-            _decimals(ranker.comparison.high),
-            _as_cell(log10_of(ranker.comparison.pvalue), is_bound),
-            "yes" if ranker.comparison.may_be_best else "no",
+def _error(ranker: RankerReport) -> str:
+    if _is_guaranteed(ranker):
+        return "bound"
+    error = ranker.test.pvalue_relative_error
+    return f"{error:.0e}" if math.isfinite(error) else "unknown"
+
+
+def _limits(level: str) -> list[Column]:
+    """Return the columns of confidence limits."""
+    return [
+        ("lower", level, lambda row: _decimals(getattr(row, "low", None))),
+        ("upper", level, lambda row: _decimals(getattr(row, "high", None))),
+    ]
+
+
+# The value, its chance level and its test; a row is a `RankerReport`.
+_VALUE = ("", "value", lambda one: _decimals(one.test.statistic))
+_CHANCE = ("", "chance", lambda one: _decimals(one.test.chance))
+_ADJUSTED = ("", "adjusted", lambda one: _decimals(one.test.adjusted_statistic))
+_TESTED: list[Column] = [
+    ("", "z", lambda one: f"{one.test.zscore:.2f}"),
+    ("", "p", lambda one: _as_cell(one.test.log10_pvalue, one.test.pvalue_is_bound)),
+]
+_OVER_K: list[Column] = [
+    ("better than", "chance at", lambda one: _span(one.significant_k)),
+    ("", "mHG p", lambda one: _of_minimum(one, "log10_pvalue", format_pvalue)),
+    ("most", "significant k", lambda one: _of_minimum(one, "k", str)),
+    ("hits", "there", lambda one: _of_minimum(one, "hits", str)),
+]
+# A row is a `ComparisonReport`.
+_DIFFERENCE = ("", "difference", lambda one: _decimals(one.difference))
+_OF_DIFFERENCE = ("", "p", lambda one: _as_cell(one.log10_pvalue, one.pvalue_is_bound))
+_MAY_BE_BEST = ("may be", "best", lambda one: "yes" if one.may_be_best else "no")
+# A row is the name of a line and a `HitsReport`.
+_HITS: list[Column] = [
+    ("", "hits", lambda row: format_count(row[1].hits) + ("*" if row[1].tied_ranks else "")),
+    ("hits by", "chance", lambda row: _expected(row[1].expected_hits)),
+    ("hits", "needed", lambda row: _needed(row[1])),
+    ("", "recall", lambda row: _decimals(row[1].test.statistic)),
+    ("", "enrichment", lambda row: f"{row[1].enrichment:.2f}"),
+    ("", "p", lambda row: _as_cell(row[1].test.log10_pvalue, row[1].test.pvalue_is_bound)),
+]
+
+
+def _of_minimum(ranker: RankerReport, name: str, formatted: Callable[[Any], str]) -> str:
+    value = getattr(ranker.minimum_hypergeometric, name, None)
+    return "-" if value is None else formatted(value)
+
+
+def _needed(at_k: HitsReport) -> str:
+    if math.isnan(at_k.test.pvalue):
+        return "-"
+    return _NEVER if at_k.hits_needed is None else str(at_k.hits_needed)
+
+
+def tables(report: Findings, name: Name) -> list[ReportTable]:
+    """Return the tables of a report."""
+    rankers = report.rankers
+    first: Column = ("", "ranking", lambda one: name(one.name))
+    found = [_main_table(report, first), *_hits_tables(report, name)]
+    if any(ranker.curve is not None for ranker in rankers):
+        note = (
+            f"The bound holds for all k together, at {100 * report.alpha:g} %, even if k is chosen "
+            "after looking at the data. mHG p: the p-value of the minimum hypergeometric test, a "
+            "single one for all k."
         )
-        for ranker in report.rankers
-        if ranker.comparison is not None
-    )
-    return ReportTable(f"Difference from the best, {best}", headings, rows, report.comparison_note)
+        if any(ranker.significant_k for ranker in rankers):
+            note = f"{note} {_CUMULATIVE}"
+        found.append(table("All k together", [first, *_OVER_K], rankers, note))
+    if report.comparison is not None:
+        columns = [
+            ("", "ranking", lambda one: name(one.ranker)),
+            _DIFFERENCE,
+            *_limits(_level(report)),
+            _OF_DIFFERENCE,
+            _MAY_BE_BEST,
+        ]
+        title = f"Difference from the best, {name(str(report.best))}"
+        note = f"Method: {report.comparison_method}"
+        found.append(table(title, columns, report.differences, note))
+    by_chance = ("by", *_CHANCE[1:])
+    for tests in zip(*(ranker.metrics for ranker in rankers), strict=True):
+        rows = [replace(one, test=test) for one, test in zip(rankers, tests, strict=True)]
+        columns = [first, _VALUE, by_chance, _ADJUSTED, *_TESTED]
+        found.append(table(tests[0].metric.title, columns, rows))
+    return found
+
+
+def _main_table(report: Findings, first: Column) -> ReportTable:
+    metric, rankers = report.metric, report.rankers
+    title = with_fraction(metric.title, metric, report._given_k)
+    value = ("", metric.symbol, _VALUE[2])
+    limits = [
+        (top, head, lambda one, cell=cell: cell(one.interval))
+        for top, head, cell in _limits(_level(report))
+    ]
+    columns = [first, value, *limits, _CHANCE, _ADJUSTED]
+    if not rankers[0].is_tested:
+        return table(title, columns, rankers, f"{_LEGEND}.")
+    note = f"{_LEGEND}{_LEGEND_OF_TEST}."
+    if any(map(_is_guaranteed, rankers)):
+        note += _LEGEND_OF_BOUND
+    return table(title, [*columns, *_TESTED, ("error", "of p", _error)], rankers, note)
+
+
+def hits_table(title: str, first: str, rows: Sequence[tuple[str, HitsReport]]) -> ReportTable:
+    """Return a table of hits at k with one row per ranking or per k."""
+    notes = []
+    if any(at_k.tied_ranks for _, at_k in rows):
+        notes.append(_HITS_NOTE)
+    if any(_needed(at_k) == _NEVER for _, at_k in rows):
+        notes.append(_NEVER_NOTE)
+    return table(title, [("", first, lambda row: row[0]), *_HITS], rows, "\n".join(notes))
+
+
+def _hits_tables(report: Findings, name: Name) -> list[ReportTable]:
+    """Return one table for a single ranking, or one table per k for several rankings."""
+    if report._is_single:
+        rows = [(_cut(at_k), at_k) for at_k in report.rankers[0].at_k]
+        return [hits_table("Hits among the first k", "k", rows)] if rows else []
+    names = [name(ranker.name) for ranker in report.rankers]
+    found = []
+    for hits in zip(*(ranker.at_k for ranker in report.rankers), strict=True):
+        title = f"Hits among the first {_cut(hits[0])}"
+        found.append(hits_table(title, "ranking", list(zip(names, hits, strict=True))))
+    return found
 
 
 def comparison_tables(
@@ -521,100 +467,48 @@ def comparison_tables(
     title = result.metric.title
     if result.n_queries is not None:
         title = f"Mean {in_sentence(title)} over {result.n_queries} queries"
-    names = [in_tables(str(name)) for name in result.names]
-    level = _percent_of(result.confidence_level)
-    rankers = tuple(
-        (
-            name,
-            *map(_decimals, (float(i.statistic), float(i.low), float(i.high))),
-            "yes" if may_be_best else "no",
-        )
-        for name, i, may_be_best in zip(names, intervals, result.may_be_best, strict=True)
-    )
-    pairs = tuple(
-        (
-            *(names[i] for i in pair),
-            *map(_decimals, (float(difference), float(low), float(high))),
-            _as_cell(log10_of(float(pvalue)), False),
-        )
-        for pair, difference, low, high, pvalue in zip(
-            result.pairs.tolist(),
-            result.difference,
-            result.low,
-            result.high,
-            result.pvalue,
-            strict=True,
-        )
-    )
-    limits = _limits(level)
+    limits = _limits(_percent_of(result.confidence_level))
+    names = zip(result.names, result.may_be_best, strict=True)
+    kept = {name: "yes" if may_be_best else "no" for name, may_be_best in names}
+    rankers: list[Column] = [
+        ("", "ranking", lambda row: in_tables(str(row[0]))),
+        ("", "value", lambda row: _decimals(row[1].statistic)),
+        *((top, head, lambda row, cell=cell: cell(row[1])) for top, head, cell in limits),
+        ("may be", "best", lambda row: kept[row[0]]),
+    ]
+    pairs = [
+        ("", "A", lambda one: in_tables(one.ranker)),
+        ("", "B", lambda one: in_tables(one.reference)),
+        _DIFFERENCE,
+        *limits,
+        _OF_DIFFERENCE,
+    ]
     note = "Intervals and p-values of the differences are adjusted for all pairs."
     return [
-        ReportTable(title, (("", "ranking"), ("", "value"), *limits, ("may be", "best")), rankers),
-        ReportTable(
-            "Differences, A minus B",
-            (("", "A"), ("", "B"), ("", "difference"), *limits, ("", "p")),
-            pairs,
-            note,
-        ),
+        table(title, rankers, list(zip(result.names, intervals, strict=True))),
+        table("Differences, A minus B", pairs, differences_of_pairs(result), note),
     ]
-
-
-_METRIC_HEADINGS = (
-    ("", "ranking"),
-    ("", "value"),
-    ("by", "chance"),
-    ("", "adjusted"),
-    ("", "z"),
-    ("", "p"),
-)
-
-
-def _metric_table(report: RankSignificanceReport, number: int, name: Name) -> ReportTable:
-    values = [ranker.metrics[number] for ranker in report.rankers]
-    rows = tuple(
-        (
-            name(ranker.name),
-            _decimals(value.statistic),
-            _decimals(value.chance),
-            _decimals(value.adjusted_statistic),
-            f"{value.zscore:.2f}",
-            _as_cell(value.log10_pvalue, value.pvalue_is_bound),
-        )
-        for ranker, value in zip(report.rankers, values, strict=True)
-    )
-    return ReportTable(values[0].metric.title, _METRIC_HEADINGS, rows)
 
 
 # Sentences for a paper, and the whole report.
 
 
-def sentences(report: RankSignificanceReport, name: Name) -> list[str]:
+def sentences(report: Findings) -> list[str]:
     """Return sentences for a paper, one for each ranking and one on the comparison."""
-    found = []
-    parts = zip(report.rankers, report.results, report.intervals, strict=True)
-    for ranker, result, own in parts:
-        if result is None:
-            value = f"{report.metric.title} was {format_value(ranker.statistic)}."
-            text = value if own is None else own.summary()
-        else:
-            text = result.summary()
-        if result is not None and ranker.low is not None and ranker.high is not None:
-            value = format_value(ranker.statistic)
-            interval = (
-                f"{_level(report)} confidence interval {format_value(ranker.low)} to "
-                f"{format_value(ranker.high)}; "
-            )
-            text = text.replace(f"was {value} (chance", f"was {value} ({interval}chance", 1)
-        found.append(text if report.is_single else f"{name(ranker.name)}: {text}")
-    if isinstance(report.comparison, MetricComparisonTestResult):
-        second, first = (name(report.rankers[i].name) for i in report.compared)
-        found.append(f"{second} and {first}: {report.comparison.summary()}")
-    elif report.comparison is not None:
-        found.append(report.comparison.summary())
-    return [with_fraction(text, report.metric, report.given_k) for text in found]
+    found = [
+        one.summary() if report._is_single else f"{in_sentences(one.name)}: {one.summary()}"
+        for one in report.rankers
+    ]
+    if report.comparison is not None:
+        start = ""
+        if isinstance(report.comparison, MetricComparisonTestResult):
+            (pair,) = report.differences
+            start = f"{in_sentences(pair.ranker)} and {in_sentences(pair.reference)}: "
+        found.append(f"{start}{report.comparison.summary()}")
+    return [with_fraction(text, report.metric, report._given_k) for text in found]
 
 
-def header(report: RankSignificanceReport) -> str:
+def header(report: Findings) -> str:
     """Return the size of the problem in one line."""
     share = 100 * report.prevalence
     clusters = "" if report.n_clusters is None else f" in {counted(report.n_clusters, 'cluster')}"
@@ -635,17 +529,17 @@ def in_tables(name: str) -> str:
     return shortened(name, _IN_TABLE)
 
 
-def as_text(report: RankSignificanceReport) -> str:
+def as_text(report: Findings) -> str:
     """Return a whole report as text in lines of at most 100 characters."""
     parts = [
         f"Rank significance report\n{wrapped(header(report))}",
-        _section("Conclusion", conclusions(report, in_sentences)),
+        _section("Conclusion", conclusions(report)),
         *(table_as_text(table) for table in tables(report, in_tables)),
     ]
     if report.notes:
         parts.append(_section("Notes", report.notes))
     parts.append(_section("Checks", _checks(report)))
-    parts.append(_section(FOR_A_PAPER, sentences(report, in_sentences)))
+    parts.append(_section(FOR_A_PAPER, sentences(report)))
     return "\n\n".join(parts)
 
 
@@ -661,14 +555,12 @@ def _section(title: str, paragraphs: Sequence[str]) -> str:
     return "\n".join([title, *(wrapped(text, "  ") for text in paragraphs)])
 
 
-def _checks(report: RankSignificanceReport) -> list[str]:
-    if not report.checks:
-        return [NOTHING_WRONG]
+def _checks(report: Findings) -> list[str]:
     return [
         f"{check.code}{about(report, names, in_sentences)}: {check.message} {check.remedy} See "
         f"{check.url}"
         for check, names in grouped(report.checks)
-    ]
+    ] or [NOTHING_WRONG]
 
 
 def grouped(checks: Sequence[ReportCheck]) -> list[tuple[ReportCheck, list[str]]]:
@@ -681,9 +573,9 @@ def grouped(checks: Sequence[ReportCheck]) -> list[tuple[ReportCheck, list[str]]
     return list(found.values())
 
 
-def about(report: RankSignificanceReport, names: Sequence[str], name: Name) -> str:
+def about(report: Findings, names: Sequence[str], name: Name) -> str:
     """Return the names of the rankings a check concerns, if the report has several rankings."""
-    return "" if report.is_single or not names else f" ({', '.join(map(name, names))})"
+    return "" if report._is_single or not names else f" ({', '.join(map(name, names))})"
 
 
 def wrapped(text: str, indent: str = "") -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import pickle
 import subprocess
@@ -41,8 +40,7 @@ from sklearn_rankinf import (
     metric_test,
 )
 from sklearn_rankinf._metrics.metrics import METRICS, as_metric
-from sklearn_rankinf._report.files import CommandError
-from sklearn_rankinf._report.report import make_report, report_as_json, report_on_metrics
+from sklearn_rankinf._report.report import make_report
 
 
 @dataclass(frozen=True)
@@ -190,28 +188,12 @@ print((one == two).all())
 
 
 def test_report_of_a_custom_metric():
-    y_true, y_score = tied_data()
-    ranking = Ranking.from_scores(y_true, y_score)
-    expected = rank_statistic_test(ranking, statistic=TOY)
-    (found,) = report_on_metrics(ranking, [TOY])
-    assert found.metric == TOY
-    assert found.statistic == expected.statistic
-    assert found.chance == expected.null_distribution.mean()
-    assert found.adjusted_statistic == expected.adjusted_statistic
-    assert found.zscore == expected.zscore
-    assert (found.pvalue, found.log10_pvalue) == (expected.pvalue, expected.log10_pvalue)
-    report = make_report(ranking, None, metrics=[TOY])
-    assert f"\n\n{TOY.title}\n" in report.to_text()
-    (row,) = json.loads(report_as_json(report))
-    assert [entry["metric"] for entry in row["metrics"]] == [repr(TOY)]
-
-
-def test_report_refuses_metrics_without_a_name_or_that_need_k():
     ranking = Ranking.from_scores(*tied_data())
-    with pytest.raises(CommandError, match="there is no metric 'auc': use one of 'average"):
-        report_on_metrics(ranking, ["auc"])
-    with pytest.raises(CommandError, match="'recall_at_k' needs a k: use one of"):
-        report_on_metrics(ranking, ["recall_at_k"])
+    report = make_report(ranking, None, metrics=[TOY])
+    (found,) = report.rankers[0].metrics
+    assert found.to_dict() == metric_test(ranking, metric=TOY).to_dict()
+    assert f"\n\n{TOY.title}\n" in report.to_text()
+    assert report.to_dict()["rankers"][0]["metrics"][0]["metric"] == repr(TOY)
 
 
 # Names.

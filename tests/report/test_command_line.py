@@ -334,7 +334,7 @@ def test_report_of_other_metrics(frame, csv, capsys):
     tables = cells_by_name(text, ["s1", "s 2/b"])[-2:]
     assert re.findall("^(ROC AUC|NDCG)$", text, flags=re.MULTILINE) == ["ROC AUC", "NDCG"]
     assert main([*argv, "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(capsys.readouterr().out)["rankers"]
     for name, row in zip(("s1", "s 2/b"), rows, strict=True):
         y_true, y_score = frame["y"], frame[name]
         expected = {
@@ -369,19 +369,19 @@ def test_report_of_clusters(frame, tmp_path, capsys):
     table.to_csv(path, index=False)
     argv = ["report", str(path), "--label", "both", "--score", "s1", "--cluster", "pair"]
     assert main([*argv, "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
+    (row,) = json.loads(capsys.readouterr().out)["rankers"]
     expected = average_precision_test(table["both"], table["s1"], clusters=pairs)
-    assert (row["method"], row["pvalue"]) == ("permutation", expected.pvalue)
-    assert row["chance"] == expected.chance
+    assert row["test"] == expected.to_dict()
     assert main([*argv, "--metric", "roc_auc"]) == 2
     assert "--metric cannot be combined with --cluster" in capsys.readouterr().err
     argv[3] = "y"
     directory = tmp_path / "plots"
     assert main([*argv, "--json", "--plots", str(directory)]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
-    assert row["checks"][0]["code"] == "mixed-clusters"
-    assert (row["pvalue"], row["plot"]) == (None, None)
-    assert row["low"] < row["statistic"] < row["high"]
+    found = json.loads(capsys.readouterr().out)
+    (row,) = found["rankers"]
+    assert found["checks"][0]["code"] == "mixed-clusters"
+    assert (row["test"]["pvalue"], found["plots"]) == (None, {})
+    assert row["interval"]["low"] < row["test"]["statistic"] < row["interval"]["high"]
 
 
 def test_report_states_where_no_number_of_hits_is_enough(frame, csv, capsys):
@@ -402,7 +402,7 @@ def test_hits_needed_are_the_fewest_that_are_significant(frame, csv, capsys):
         argv = ["report", csv, "--label", column, "--score", "s1", "--json", *options]
         argv += ["--pos-label", "0"] if m == 185 else []
         assert main(argv) == 0
-        (row,) = json.loads(capsys.readouterr().out)
+        (row,) = json.loads(capsys.readouterr().out)["rankers"]
         seen = set()
         for k, at_k in zip(cuts, row["at_k"], strict=True):
             pvalue = stats.hypergeom(200, m, k).sf(np.arange(min(m, k) + 1) - 1)
@@ -428,7 +428,9 @@ def test_report_hints_at_a_reversed_direction(tmp_path, capsys):
     flat = " ".join(text.split())
     hints = re.findall(r"(\w+) is worse than chance: [^,]*, p = (\S+) for a value this low", flat)
     assert main([*argv, "--json"]) == 0
-    rows = {row["name"]: row["pvalue_less"] for row in json.loads(capsys.readouterr().out)}
+    rows = {
+        row["name"]: row["pvalue_less"] for row in json.loads(capsys.readouterr().out)["rankers"]
+    }
     drawn = np.array([average_precision_score(rng.permutation(y), noise) for _ in range(1000)])
     for name, score in columns.items():
         observed = average_precision_score(y, score)
@@ -444,27 +446,27 @@ def test_report_hints_at_a_reversed_direction(tmp_path, capsys):
 def test_report_prints_json(frame, csv, capsys, tmp_path):
     argv = ["report", csv, "--label", "name", "--pos-label", "active", "--score", "s1"]
     assert main([*argv, "--k", "20", "--json", "--plots", str(tmp_path)]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
-    result = average_precision_test(frame["y"], frame["s1"])
+    found = json.loads(capsys.readouterr().out)
+    (row,) = found["rankers"]
     assert row["name"] == "s1"
-    assert (row["n_samples"], row["n_positives"]) == (200, 15)
-    assert row["statistic"] == pytest.approx(average_precision_score(frame["y"], frame["s1"]))
-    assert row["log10_pvalue"] == pytest.approx(result.log10_pvalue, rel=1e-9)
+    assert row["test"] == average_precision_test(frame["y"], frame["s1"]).to_dict()
+    assert (found["n_samples"], found["n_positives"]) == (200, 15)
     hits = frame.nlargest(20, "s1")["y"].sum()
     (at_k,) = row["at_k"]
-    assert (at_k["k"], at_k["hits"], at_k["splits_ties"]) == (20, hits, False)
-    assert (at_k["recall"], at_k["precision"]) == pytest.approx((hits / 15, hits / 20))
-    assert at_k["pvalue"] == pytest.approx(stats.hypergeom(200, 15, 20).sf(hits - 1), rel=1e-9)
-    assert row["plot"] == str(tmp_path / "s1.png")
+    assert (at_k["k"], at_k["hits"], at_k["tied_ranks"]) == (20, hits, None)
+    assert (at_k["test"]["statistic"], at_k["precision"]) == pytest.approx((hits / 15, hits / 20))
+    pvalue = stats.hypergeom(200, 15, 20).sf(hits - 1)
+    assert at_k["test"]["pvalue"] == pytest.approx(pvalue, rel=1e-9)
+    assert found["plots"] == {"s1": str(tmp_path / "s1.png")}
 
 
 def test_report_of_a_constant_score_is_still_json(frame, tmp_path, capsys):
     path = tmp_path / "constant.csv"
     frame.assign(s1=1.0).to_csv(path, index=False)
     assert main(["report", str(path), "--label", "y", "--score", "s1", "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
-    assert row["zscore"] is None
-    assert row["pvalue"] == 1.0
+    (row,) = json.loads(capsys.readouterr().out)["rankers"]
+    assert row["test"]["zscore"] is None
+    assert row["test"]["pvalue"] == 1.0
 
 
 def test_report_writes_plots(csv, tmp_path, capsys):
@@ -501,14 +503,16 @@ def test_plots_of_similar_names_do_not_overwrite_each_other(frame, tmp_path, cap
 )
 def test_report_understands_labels(frame, csv, capsys, label, options):
     assert main(["report", csv, "--label", label, "--score", "s1", "--json", *options]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
-    assert row["statistic"] == pytest.approx(average_precision_score(frame["y"], frame["s1"]))
+    (row,) = json.loads(capsys.readouterr().out)["rankers"]
+    assert row["test"]["statistic"] == pytest.approx(
+        average_precision_score(frame["y"], frame["s1"])
+    )
 
 
 def test_report_takes_the_label_of_the_option(frame, csv, capsys):
     assert main(["report", csv, "--label", "y", "--pos-label", "0", "--score", "s1", "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
-    assert row["n_positives"] == 185
+    (row,) = json.loads(capsys.readouterr().out)["rankers"]
+    assert row["test"]["n_positives"] == 185
 
 
 WRONG_REPORTS = {
@@ -536,9 +540,9 @@ WRONG_REPORTS = {
     "small k": (["--k", "0"], "k must be at least 1 as a number of samples; got 0."),
     "metric": (
         ["--metric", "auc"],
-        "there is no metric 'auc': use one of 'average_precision', 'ro",
+        "metric must be one of 'average_precision', .*; got 'auc'",
     ),
-    "metric at k": (["--metric", "recall_at_k"], "'recall_at_k' needs a k: use one of 'average"),
+    "metric at k": (["--metric", "recall_at_k"], "metric='recall_at_k' needs"),
     "float k": (["--k", "1.5"], "k as a float is a fraction of the samples .*; got 1.5."),
 }
 
@@ -622,8 +626,10 @@ def test_an_archive_is_read(frame, tmp_path, capsys):
     path = tmp_path / "table.csv.xz"
     frame.to_csv(path, index=False)
     assert main(["report", str(path), "--label", "y", "--score", "s1", "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
-    assert row["statistic"] == pytest.approx(average_precision_score(frame["y"], frame["s1"]))
+    (row,) = json.loads(capsys.readouterr().out)["rankers"]
+    assert row["test"]["statistic"] == pytest.approx(
+        average_precision_score(frame["y"], frame["s1"])
+    )
 
 
 # The process of the command, as a shell runs it

@@ -83,8 +83,8 @@ def test_reports_state_bounds():
     conclusion, tables = text.split("\nAverage precision\n")
     assert "p ≤ 0.0100" in conclusion
     assert tables.count("≤ 0.0100 ") >= 2
-    assert report.rankers[0].at_k[0].pvalue_is_bound
-    assert not report.rankers[1].at_k[0].pvalue_is_bound
+    assert report.rankers[0].at_k[0].test.pvalue_is_bound
+    assert not report.rankers[1].at_k[0].test.pvalue_is_bound
     comparison = tables.split("Difference from the best")[1]
     assert "≤ 0.0100" in comparison.split("Method:")[0]
 
