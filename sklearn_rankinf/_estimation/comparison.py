@@ -28,8 +28,6 @@ from sklearn_rankinf._estimation.results import (
 from sklearn_rankinf._guard import default_errors, result_function
 from sklearn_rankinf._metrics.influence import slope_at
 from sklearn_rankinf._metrics.metrics import (
-    AveragePrecision,
-    RocAuc,
     as_metric,
     check_scalar_k,
     in_sentence,
@@ -72,7 +70,7 @@ from sklearn_rankinf._results import (
     state_interval,
     state_pvalue,
 )
-from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
+from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
@@ -81,6 +79,7 @@ _CONFIDENCE_LEVEL = 0.95
 _OF_QUERIES = ("auto", "sign_flip", "t", "wilcoxon", "bootstrap")
 _OF_ERRORS = ("influence", "delong")
 _OF_HITS = ("hypergeometric", "hypergeometric_midp", "mcnemar", "emproc")
+_OF_FAMILY: dict[str, Sequence[str]] = {"roc_auc": ["delong"], "hits": _OF_HITS}
 WAYS = {
     "swap": "rank swaps",
     "score_swap": "score swaps",
@@ -474,14 +473,14 @@ class Difference:
     @property
     def standard_error(self) -> float:
         """Standard error of the difference."""
-        if not isinstance(self.metric, Statistic) or not self.sample.has_both:
+        if not self.metric.has_influence or not self.sample.has_both:
             return math.nan
         (one, both), (_, other) = self.covariance
         return float(limits.difference_error(one, other, both))
 
     def interval(self) -> Callable[[float], tuple[float, float]]:
         """MOVER interval of the difference, which keeps none of the items."""
-        if not isinstance(self.metric, Statistic) or not self.sample.has_both:
+        if not self.metric.has_influence or not self.sample.has_both:
             return _no_interval
         (one, both), (_, other) = self.covariance
         scale = math.sqrt(one * other)
@@ -516,13 +515,9 @@ class _Mover:
 def _choose(metric: Metric, method: str, margin: float | None, design: Design) -> str:
     """Return the name of the method, or raise an error if the metric does not have it."""
     known = ["auto", "swap", "score_swap"]
-    if isinstance(metric, Statistic):
+    if metric.has_influence:
         known.append("influence")
-    if isinstance(metric, RocAuc):
-        known.append("delong")
-    if isinstance(metric, HitsAtK):
-        known += _OF_HITS
-    known.append("bootstrap")
+    known += [*_OF_FAMILY.get(metric.family, ()), "bootstrap"]
     method = check_option(method, "method", known, f" for {in_sentence(metric.title)}")
     if margin is not None and method not in ("auto", "influence"):
         raise ValueError(
@@ -613,7 +608,7 @@ def _ranks(sample: Sample, pooled: bool) -> tuple[Integers, Integers]:
 
 def on_g_scale(metric: Metric) -> bool:
     """Whether t tests of a metric use the g scale."""
-    return isinstance(metric, AveragePrecision)
+    return metric.family == "average_precision"
 
 
 def _influence_pvalue(both: Difference, alternative: str) -> float:

@@ -14,14 +14,12 @@ from sklearn_rankinf._estimation import limits
 from sklearn_rankinf._estimation.binormal import calibrated_limits, inverted_limits
 from sklearn_rankinf._metrics.influence import slope_at
 from sklearn_rankinf._metrics.metrics import (
-    AveragePrecision,
-    RocAuc,
     in_sentence,
     influence_of,
     value_of,
 )
 from sklearn_rankinf._ranking import Design, Ranking, Sample, check_option
-from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
+from sklearn_rankinf._statistics.additive import Metric, Statistic
 from sklearn_rankinf._statistics.increments import Floats
 
 # Standard errors below this fraction of the largest value are rounding errors.
@@ -67,10 +65,9 @@ class Estimate:
         statistic = check_has_influence(metric).at(ranking.n_samples)
         variance = influence_of(statistic, ranking).variance()
         n, m = ranking.n_samples, ranking.n_positives
-        at_k = None
-        if isinstance(statistic, HitsAtK):
-            blocks = ranking.tie_sizes, ranking.hits
-            at_k = float(statistic.count(*blocks)), slope_at(*blocks, int(statistic.k))
+        blocks = ranking.tie_sizes, ranking.hits
+        hits, k = statistic.count(*blocks), statistic.horizon
+        at_k = None if hits is None or k is None else (float(hits), slope_at(*blocks, k))
         value = float(value_of(statistic, ranking))
         return cls(statistic, (n, m), value, variance, m, n - m, at_k=at_k)
 
@@ -187,8 +184,7 @@ def _of_hits(
     formula: Callable[[float, float, float, float, float], tuple[Any, Any]], estimate: Estimate
 ) -> Limits:
     """Limits of recall from hits, k, slope, n and m, on the scale of the metric."""
-    metric = estimate.metric
-    assert isinstance(metric, HitsAtK)
+    metric: Any = estimate.metric
     assert estimate.at_k is not None
     n, m = estimate.size
     hits, slope = estimate.at_k
@@ -251,11 +247,14 @@ class IntervalMethod:
         The estimated quantity, with a placeholder for the title of the metric.
     takes_clusters : bool
         Whether the method supports clusters and strata.
+    takes_k : bool
+        Whether the method supports a cut-off.
     """
 
     limits: Callable[[Estimate, float, Any], Limits]
     target: str
     takes_clusters: bool = True
+    takes_k: bool = True
 
 
 _POPULATION = "{title} in the population, at the prevalence of the sample"
@@ -264,32 +263,35 @@ _EXPECTED = (
 )
 
 
-def interval_methods(metric: Metric) -> dict[str, IntervalMethod]:
-    """Return the interval methods of a metric by name, the recommended one first."""
-    if isinstance(metric, AveragePrecision):
-        of_population = {"influence": IntervalMethod(_g_limits, _POPULATION)}
-        if metric.k is not None:
-            return of_population
-        return of_population | {
-            "calibrated": IntervalMethod(_calibrated, _EXPECTED, False),
-            "logit": IntervalMethod(_boyd_logit, _POPULATION, False),
-            "binomial": IntervalMethod(_boyd_binomial, _POPULATION, False),
-        }
-    if isinstance(metric, RocAuc):
-        return {
-            "score": IntervalMethod(_auc_score, _POPULATION),
-            "delong": IntervalMethod(_delong, _POPULATION),
-        }
-    if isinstance(metric, HitsAtK):
-        return {
-            "score": IntervalMethod(_hits_score, _POPULATION),
-            "clopper_pearson": IntervalMethod(_clopper_pearson, _POPULATION, False),
-            "plus": IntervalMethod(_plus, _POPULATION, False),
-        }
-    return {
+# The methods of each family of metrics by name, the recommended one first.
+_INTERVALS = {
+    "average_precision": {
+        "influence": IntervalMethod(_g_limits, _POPULATION),
+        "calibrated": IntervalMethod(_calibrated, _EXPECTED, False, False),
+        "logit": IntervalMethod(_boyd_logit, _POPULATION, False, False),
+        "binomial": IntervalMethod(_boyd_binomial, _POPULATION, False, False),
+    },
+    "roc_auc": {
+        "score": IntervalMethod(_auc_score, _POPULATION),
+        "delong": IntervalMethod(_delong, _POPULATION),
+    },
+    "hits": {
+        "score": IntervalMethod(_hits_score, _POPULATION),
+        "clopper_pearson": IntervalMethod(_clopper_pearson, _POPULATION, False),
+        "plus": IntervalMethod(_plus, _POPULATION, False),
+    },
+    "other": {
         "binormal": IntervalMethod(_binormal, _EXPECTED, False),
         "influence": IntervalMethod(_influence_t, _POPULATION),
-    }
+    },
+}
+
+
+def interval_methods(metric: Metric) -> dict[str, IntervalMethod]:
+    """Return the interval methods of a metric by name, the recommended one first."""
+    methods = _INTERVALS[metric.family]
+    has_k = metric.horizon is not None
+    return {name: way for name, way in methods.items() if way.takes_k or not has_k}
 
 
 def choose_method(metric: Metric, method: str, in_clusters: bool) -> str:

@@ -36,7 +36,6 @@ from sklearn_rankinf._estimation.simultaneous import (
 )
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics.metrics import (
-    RocAuc,
     as_metric,
     check_scalar_k,
     in_sentence,
@@ -505,7 +504,7 @@ class _Family:
         if inside and on_g_scale(metric):
             scaled, slope = g_scale(share), g_slope(share) / estimates[0].maximum
             back = g_inverse
-        elif isinstance(metric, RocAuc):
+        elif metric.family == "roc_auc":
             slope = _roc_auc_factors(estimates)
             if inside:
                 scaled, slope, back = logit(values), slope / (values * (1.0 - values)), expit

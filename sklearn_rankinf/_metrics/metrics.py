@@ -165,6 +165,11 @@ class AveragePrecision(_Callable, Statistic):
     0.6667
     """
 
+    family = "average_precision"
+    approximations = ("normal", "pearson3", "zhang_su")
+    is_of_population = True
+    takes_weights = True
+
     has_exact_mean = True
     k: Any = None
     normalize: str = "min"
@@ -647,6 +652,9 @@ class RocAuc(RankStatistic):
     0.9333
     """
 
+    family = "roc_auc"
+    is_of_population = True
+
     needs_misses = True
     has_exact_mean = True
 
@@ -769,6 +777,8 @@ class DiscountedCumulativeGain(RankStatistic):
     >>> round(result.statistic, 4), round(result.pvalue * 56, 9)
     (0.9675, 2.0)
     """
+
+    takes_grades = True
 
     has_exact_mean = True
     k: Any = None
@@ -917,6 +927,8 @@ class RobustInitialEnhancement(RankStatistic):
     1.9999
     """
 
+    is_of_population = True
+
     has_exact_mean = True
     alpha: float = 20.0
 
@@ -997,6 +1009,8 @@ class Bedroc(RankStatistic):
     >>> round(Bedroc()([1, 0, 1, 0], [0.9, 0.8, 0.3, 0.1]), 4)
     0.9934
     """
+
+    is_of_population = True
 
     needs_misses = True
     has_exact_mean = True

@@ -47,7 +47,7 @@ from sklearn_rankinf._ranking import (
     folds_of,
 )
 from sklearn_rankinf._results import Result, format_value, log10_of
-from sklearn_rankinf._statistics.additive import Metric, Statistic
+from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
 Folds = Sequence[Fold]
@@ -468,7 +468,7 @@ def _choose(aggregate: str | None, pooling: str, method: str, metric: Metric) ->
     pooling = check_option(pooling, "pooling", ("ranks", "scores"))
     known = _MEAN_METHODS if aggregate == "mean" else _POOLED_METHODS
     method = check_option(method, "method", known, f" for aggregate={aggregate!r}")
-    if known[method] == "influence" and not isinstance(metric, Statistic):
+    if known[method] == "influence" and not metric.has_influence:
         raise ValueError(
             f"{metric.title} of a ranking depends on a single sample, its best positive, and has "
             "no standard error: use aggregate='pooled' with method='swap', or another metric."

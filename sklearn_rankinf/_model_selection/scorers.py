@@ -41,7 +41,7 @@ from sklearn_rankinf._ranking import (
 from sklearn_rankinf._results import as_log10
 from sklearn_rankinf._significance.metric_test import significance_of
 from sklearn_rankinf._significance.results import adjusted, standardized
-from sklearn_rankinf._statistics.additive import Metric, Statistic
+from sklearn_rankinf._statistics.additive import Metric
 
 
 def resolution(log10_pvalue: float) -> float:
@@ -506,7 +506,7 @@ def _check_metric(metric: Any, *, k: Any, average: Any, method: str, random_stat
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
     average = check_average(average)
-    if average is not None and not isinstance(chosen, Statistic):
+    if average is not None and not chosen.has_influence:
         raise ValueError(
             f"metric={metric!r} has no average over classes; got average={average!r}: leave it "
             "out and score one class with pos_label."

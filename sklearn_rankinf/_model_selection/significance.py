@@ -79,7 +79,7 @@ from sklearn_rankinf._results import (
 )
 from sklearn_rankinf._significance.metric_test import significance_of
 from sklearn_rankinf._significance.results import permutation_interval, pvalue_fields
-from sklearn_rankinf._statistics.additive import Metric, Statistic
+from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.increments import Floats
 
 _COMBINATIONS = ("bonferroni", "twice_mean", "cauchy", "convolution", "fisher")
@@ -638,7 +638,7 @@ class _IntervalOfMean:
     ) -> _IntervalOfMean:
         """Estimate the metric of each fold, and keep none of its samples."""
         has_order = any(fold.design.positions is not None for fold in held_out)
-        has_interval = isinstance(metric, Statistic) and not has_order and shared is None
+        has_interval = metric.has_influence and not has_order and shared is None
         estimates = (
             tuple(Estimate.of_sample(metric, fold) for fold in held_out) if has_interval else ()
         )
@@ -656,7 +656,7 @@ class _IntervalOfMean:
 
     def _check_has_interval(self) -> None:
         """Raise an error for dependent folds, and for metrics without influence variance."""
-        if not isinstance(self.metric, Statistic):
+        if not self.metric.has_influence:
             raise ValueError(
                 f"{self.metric.title} of a fold depends on a single sample, its best positive, so "
                 "its variance cannot be estimated: use another metric for an interval."

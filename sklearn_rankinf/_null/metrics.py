@@ -29,7 +29,7 @@ from sklearn_rankinf._ranking import (
     check_tie_sizes,
     check_verbose,
 )
-from sklearn_rankinf._statistics.additive import HitsAtK, Metric
+from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.increments import Integers
 
 # Longer lists of reciprocal ranks would take too much memory.
@@ -383,9 +383,7 @@ def check_method(metric: Metric, method: Any) -> str:
 
 
 def _methods_of(metric: Metric) -> list[str]:
-    methods = ["auto", "analytic", "permutation", "normal"]
-    methods.append("binomial" if isinstance(metric, HitsAtK) else "pearson3")
-    return [*methods, "zhang_su"] if isinstance(metric, AveragePrecision) else methods
+    return ["auto", "analytic", "permutation", *metric.approximations]
 
 
 def _check_zhang_su(n: int, m: int, k: int | None, tie_sizes: Integers | None) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._metrics.metrics import (
-    AveragePrecision,
     DiscountedCumulativeGain,
     as_metric,
     no_positives,
@@ -68,7 +67,7 @@ def observe_ranking(ranking: Ranking, metric: Metric, **options: Any) -> Observe
 
 def _value(ranking: Ranking, null: NullDistribution) -> Any:
     is_constant = ranking.n_positives in (0, ranking.n_samples)
-    if is_constant and not isinstance(null.statistic, HitsAtK):
+    if is_constant and not null.statistic.counts_hits:
         return null.mean()  # the only possible value, without rounding errors
     return value_of(null.statistic, ranking)
 
@@ -181,7 +180,7 @@ def _check_takes_rows(metric: Metric, sample: Sample, average: str | None) -> No
     """Raise an error if the metric takes no weights or averages and they are given."""
     if sample.design.weights is not None:
         check_takes_weights(metric)
-    if average is not None and not isinstance(metric, Statistic):
+    if average is not None and not metric.has_influence:
         raise ValueError(
             f"metric={metric!r} has no average over classes; got average={average!r}: "
             "leave it out to test each class separately."
@@ -190,7 +189,7 @@ def _check_takes_rows(metric: Metric, sample: Sample, average: str | None) -> No
 
 def check_takes_weights(metric: Any, what: str = "sample_weight") -> None:
     """Raise an error for sample weights of a metric other than average precision."""
-    if not isinstance(as_metric(metric), AveragePrecision):
+    if not as_metric(metric).takes_weights:
         raise ValueError(
             f"metric={metric!r} takes no {what}: leave it out, or use metric='average_precision'."
         )

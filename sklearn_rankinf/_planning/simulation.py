@@ -23,10 +23,6 @@ from sklearn_rankinf._estimation.estimates import (
 from sklearn_rankinf._estimation.intervals import metric_interval
 from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._metrics.metrics import (
-    AveragePrecision,
-    Bedroc,
-    RobustInitialEnhancement,
-    RocAuc,
     as_metric,
     check_scalar_k,
     in_sentence,
@@ -46,7 +42,7 @@ from sklearn_rankinf._ranking import (
     check_verbose,
 )
 from sklearn_rankinf._results import Result, format_value
-from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
+from sklearn_rankinf._statistics.additive import Metric, Statistic
 from sklearn_rankinf._statistics.increments import Floats
 
 # Number of samples, over all data sets, that are drawn and tested in one task.
@@ -56,8 +52,6 @@ _QUANTILES = (0.1, 0.5, 0.9)
 # Size of a ranking that represents the population, its smallest number of positives, and the
 # largest such size.
 _POPULATION, _FEWEST_POSITIVES, _LARGEST_POPULATION = 10**6, 1000, 10**7
-# Metrics that are defined for a population, independent of the number of samples.
-_OF_POPULATION = (AveragePrecision, RocAuc, HitsAtK, Bedroc, RobustInitialEnhancement)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -557,7 +551,7 @@ def _mean_and_error(values: Floats) -> tuple[float, float]:
 def _first_order_standard_error(metric: Statistic, n: int, m: int, shift: float) -> float:
     """Standard error from influence values in a long ranking of normal quantiles."""
     size = max(_POPULATION, math.ceil(_FEWEST_POSITIVES * n / m), 2 * n)
-    if not isinstance(metric, _OF_POPULATION) or size > _LARGEST_POPULATION:
+    if not metric.is_of_population or size > _LARGEST_POPULATION:
         return math.nan
     n_positives = round(size * m / n)
     quantiles = [ndtri((np.arange(x) + 0.5) / x) for x in (n_positives, size - n_positives)]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankinf._null.distribution import NullDistribution, n_listed
-from sklearn_rankinf._statistics.additive import HitsAtK
 
 Floats = NDArray[np.float64]
 
@@ -91,7 +91,7 @@ def distribution_shape(
         beyond = log_pvalue + math.log(_BEYOND_OBSERVED)
         end = _end(null, observed, side, beyond, _MARGIN * deviation)
         low, high = (low, max(high, end)) if greater else (min(low, end), high)
-    if isinstance(null.statistic, HitsAtK):
+    if null.statistic.counts_hits:
         return _shape_of_hits(null, null.statistic, low, high, observed, greater)
     edges = _edges(null, body, low, high, observed, greater)
     return DistributionShape(edges, _bin_probabilities(null, edges))
@@ -166,7 +166,7 @@ def _bin_probabilities(null: NullDistribution, edges: Floats) -> Floats:
 
 def _shape_of_hits(
     null: NullDistribution,
-    statistic: HitsAtK,
+    statistic: Any,
     low: float,
     high: float,
     observed: float,

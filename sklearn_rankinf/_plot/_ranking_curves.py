@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_rankinf._metrics.metrics import AveragePrecision, RocAuc
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.increments import Floats, Integers
@@ -49,16 +48,16 @@ class CurveKind:
         return np.array([0.0, last]), np.array([0.0, 1.0])
 
 
-_PRECISION_RECALL = CurveKind("precision_recall", "Recall", "Precision", "steps-post")
-_ROC = CurveKind("roc", "False positive rate", "True positive rate")
+_CURVES = {
+    "average_precision": CurveKind("precision_recall", "Recall", "Precision", "steps-post"),
+    "roc_auc": CurveKind("roc", "False positive rate", "True positive rate"),
+}
 _HITS = CurveKind("hits", "Rank", "Recall")
 
 
 def curve_kind(metric: Metric) -> CurveKind:
     """Return the curve that belongs to a metric; by default hits against rank."""
-    if isinstance(metric, AveragePrecision):
-        return _PRECISION_RECALL
-    return _ROC if isinstance(metric, RocAuc) else _HITS
+    return _CURVES.get(metric.family, _HITS)
 
 
 def _on_log_scale(x: Floats, y: Floats) -> Curve:

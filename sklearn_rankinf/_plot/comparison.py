@@ -27,7 +27,6 @@ from sklearn_rankinf._plot._ranking_curves import curve_kind
 from sklearn_rankinf._plot.base import MAX_LENGTH, REFERENCE_LINE, ScoresDisplay
 from sklearn_rankinf._ranking import Sample, check_confidence_level, check_option
 from sklearn_rankinf._results import shortened, state_pvalue
-from sklearn_rankinf._statistics.additive import HitsAtK
 from sklearn_rankinf._statistics.increments import Floats
 
 _NAMES = ("A", "B")
@@ -312,7 +311,7 @@ class ComparisonDisplay(ScoresDisplay):
             label = f"{names[number]}: {result.metric.symbol} = {values[number]:.3g}"
             style = {"color": f"C{number}", "label": label, "drawstyle": kind.drawstyle}
             self.line_ += ax.plot(*kind.on_scale(curve, xscale), **merged_style(style, own))
-        if isinstance(result.metric, HitsAtK):
+        if result.metric.counts_hits:
             cut_off = {**REFERENCE_LINE, "linestyle": ":", "label": f"k = {result.metric.k}"}
             self.k_line_ = ax.axvline(result.metric.k, **cut_off)
 

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from scipy.special import gammaln
 
-from sklearn_rankinf._metrics.metrics import AveragePrecision
 from sklearn_rankinf._ranking import Ranking, Sample
 from sklearn_rankinf._report.numbers import RankerReport, ReportCheck, is_worse
 from sklearn_rankinf._results import counted
@@ -382,7 +381,7 @@ def interval_unreliable(facts: Facts, ranker: RankerReport, ranking: Ranking) ->
             "the interval contains almost all possible values."
         )
     is_rare = m <= min(_FEW_FOR_INTERVAL, _RARE_FOR_INTERVAL * n)
-    if not (is_rare and isinstance(ranker.test.metric, AveragePrecision)):
+    if not (is_rare and ranker.test.metric.family == "average_precision"):
         return None
     return (
         f"There are {counted(m, 'positive')} among {n} samples. "

@@ -51,7 +51,7 @@ from sklearn_rankinf._significance.top_k_curve import (
     TopKSignificanceCurve,
     top_k_significance_curve,
 )
-from sklearn_rankinf._statistics.additive import Metric, Statistic
+from sklearn_rankinf._statistics.additive import Metric
 
 DEFAULT_K = (10, 50, 100)
 _OUTPUTS = ("report", "text", "dict", "frame", "html")
@@ -359,7 +359,7 @@ def swaps_take_long(n_samples: int, n_resamples: int) -> bool:
 def comparison_method(metric: Metric, n_samples: int, n_resamples: int) -> str:
     """Return the method for comparing two rankers: rank swaps unless they take long."""
     is_long = swaps_take_long(n_samples, n_resamples)
-    return "influence" if is_long and isinstance(metric, Statistic) else "auto"
+    return "influence" if is_long and metric.has_influence else "auto"
 
 
 def _read(y_true: Any, y_score: Any, pos_label: PosLabel, clusters: Any, alpha: float) -> Facts:
@@ -432,7 +432,7 @@ class _Study:
             notes.insert(0, note)
         compared: dict[str, Any] = {}
         if len(rankers) > 1 and sample.has_both:
-            if len(rankers) == 2 or isinstance(self.metric, Statistic):
+            if len(rankers) == 2 or self.metric.has_influence:
                 compared = self._comparison(rankers)
             else:
                 title = in_sentence(self.metric.title)
@@ -509,7 +509,7 @@ class _Study:
                 f"take long with {m} positives: call top_k_significance_curve and "
                 "minimum_hypergeometric_test."
             )
-        if not isinstance(self.metric, Statistic):
+        if not self.metric.has_influence:
             notes.append(
                 f"{self.metric.title} of one ranking depends on a single sample, so it has no "
                 "interval."
@@ -549,7 +549,7 @@ class _Study:
 
     def _interval(self, index: int) -> MetricIntervalResult | None:
         """Return the interval of one ranking, or None if there is none or it takes long."""
-        if not isinstance(self.metric, Statistic) or self._is_slow_interval:
+        if not self.metric.has_influence or self._is_slow_interval:
             return None
         return self._interval_of(index, self.metric)
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from sklearn_rankinf._estimation.comparison import MetricComparisonTestResult
 from sklearn_rankinf._estimation.multiple_comparison import MetricMultipleComparisonTestResult
 from sklearn_rankinf._estimation.results import MetricIntervalResult
-from sklearn_rankinf._metrics.metrics import RocAuc, in_sentence
+from sklearn_rankinf._metrics.metrics import in_sentence
 from sklearn_rankinf._report.numbers import (
     Findings,
     HitsReport,
@@ -118,7 +118,7 @@ def verdict(subject: str, result: MetricTestResult, alpha: float) -> str:
     if result.pvalue <= alpha:
         ratio = value / chance if chance > 0.0 else math.inf
         # Ratios below 1.5, and ratios of ROC AUC, which stay below 2, are not informative.
-        if isinstance(result.metric, RocAuc) or not 1.5 <= ratio < math.inf:
+        if result.metric.family == "roc_auc" or not 1.5 <= ratio < math.inf:
             return f"{subject} is better than chance: {observed} against {expected}, {pvalue}."
         times = f"{ratio:.1f}" if ratio < 99.5 else f"{ratio:.0f}"
         return f"{subject} is better than chance: {observed}, {times} times {expected}, {pvalue}."

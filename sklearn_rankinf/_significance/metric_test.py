@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics.metrics import (
     AveragePrecision,
-    DiscountedCumulativeGain,
     RecallAtK,
     as_metric,
 )
@@ -40,7 +39,7 @@ from sklearn_rankinf._significance.results import (
     results_as_one,
     significance_fields,
 )
-from sklearn_rankinf._statistics.additive import HitsAtK, Metric
+from sklearn_rankinf._statistics.additive import Metric
 
 
 @result_function
@@ -312,7 +311,7 @@ def _test(
         y_score,
         pos_label=pos_label,
         columns="classes",
-        takes_grades=isinstance(metric, DiscountedCumulativeGain),
+        takes_grades=metric.takes_grades,
         sample_weight=sample_weight,
         strata=strata,
         clusters=clusters,
@@ -327,7 +326,7 @@ def _test(
     options |= {"average": average, "weights_follow": weights_follow}
     options |= {"alternative": alternative, "n_exceedances": n_exceedances}
     options["random_state"] = as_seed_sequence(random_state)
-    several_k = isinstance(metric, HitsAtK) and np.ndim(metric.k) > 0
+    several_k = metric.counts_hits and np.ndim(getattr(metric, "k", 0)) > 0
     by_class = sample.n_classes > 1 and average is None
     if several_k and by_class:
         raise ValueError(
@@ -366,7 +365,7 @@ def significance_of(
     statistic, null = observe(metric, sample, average=average, **options)
     is_of_rows = average is not None or sample.design.weights is not None or sample.is_graded
     hits, ranking = None, None if is_of_rows else sample.rankings[0]
-    if isinstance(metric, HitsAtK) and ranking is not None:
+    if metric.counts_hits and ranking is not None:
         hits = plain(metric.at(sample.n_items).count(ranking.tie_sizes, ranking.hits))
     result = MetricTestResult(
         metric=null.statistic,

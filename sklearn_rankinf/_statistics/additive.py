@@ -48,6 +48,16 @@ Denominators: TypeAlias = tuple[int, Sequence[int]]
 class Metric:
     """A function of the numbers of hits in blocks of equal scores, best block first."""
 
+    # Rows of tables of methods that belong to the metric.
+    family: ClassVar[str] = "other"
+    # Approximations of its null distributions.
+    approximations: ClassVar[tuple[str, ...]] = ("normal", "pearson3")
+    # Whether its value varies with every item, so that it has influence values and standard errors.
+    has_influence: ClassVar[bool] = False
+    # Whether it is defined in a population, independently of the number of samples.
+    is_of_population: ClassVar[bool] = False
+    takes_grades: ClassVar[bool] = False
+    takes_weights: ClassVar[bool] = False
     # Whether the metric is undefined if every item is a hit.
     needs_misses: ClassVar[bool] = False
     # The kind of its null distributions, a row of a table.
@@ -147,6 +157,10 @@ class Metric:
         """
         return None
 
+    def count(self, tie_sizes: Integers, hits: Integers) -> Any:
+        """Number of hits among the first k ranks; None for metrics of another kind."""
+        return None
+
     def mirrored(self) -> Metric | None:
         """The same metric as a sum over the misses, of weights of their ranks from the end.
 
@@ -170,6 +184,8 @@ def _in_words(name: str) -> str:
 
 class Statistic(Metric):
     """An additive rank statistic: the coefficients of its increments, for any block."""
+
+    has_influence = True
 
     def tied(
         self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
@@ -261,7 +277,10 @@ class HitsAtK(Statistic):
     for one statistic per entry. "Ties that straddle k" in doc/theory.rst.
     """
 
+    family = "hits"
     distribution = "hits"
+    approximations = ("normal", "binomial")
+    is_of_population = True
     counts_hits = True
     has_exact_mean = True
     k: Any
