@@ -749,3 +749,14 @@ def simulate_long_list(
             hits = np.where(block[:, i] == block[:, i + 1], hits, i + 1)
         total += hits / ends[block[:, i]]
     return total / n_positives
+
+
+def placement_probability(ranks, n, odds):
+    """Probability of the positives at these ranks, by draws without replacement with odds."""
+    m, found, product = len(ranks), 0, Fraction(1)
+    for t in range(n):
+        hits, misses = odds * (m - found), n - m - t + found
+        is_hit = t + 1 in ranks
+        product *= (hits if is_hit else Fraction(misses)) / (hits + misses)
+        found += is_hit
+    return product

@@ -61,12 +61,6 @@ class ComparisonDisplay(ScoresDisplay):
 
     Attributes
     ----------
-    results : MetricComparisonTestResult or MetricMultipleComparisonTestResult
-        The result.
-    curves : sequence or None
-        The curves.
-    name : sequence of str or None
-        The names.
     line_ : list of matplotlib artists or None
         The curves of two rankers.
     k_line_ : matplotlib artist or None
@@ -211,16 +205,6 @@ class ComparisonDisplay(ScoresDisplay):
         -------
         display : ComparisonDisplay
             The display, with its artists as attributes.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        TypeError
-            If `ax` is not a pair of axes although a pair is needed, or vice versa.
-        ValueError
-            If `xscale` is not one of the two, if `confidence_level` is not between 0 and 1, or if
-            there is not one name for each ranker.
         """
         xscale = check_option(xscale, "xscale", _SCALES)
         confidence_level = check_confidence_level(confidence_level)

@@ -38,10 +38,6 @@ class IntervalDisplay(RankersDisplay):
 
     Attributes
     ----------
-    results : MetricIntervalResult, or list or dict of them
-        The result or results.
-    name : str, list of str or None
-        The name or names.
     points_ : matplotlib artist
         The values.
     intervals_ : matplotlib artist
@@ -141,14 +137,6 @@ class IntervalDisplay(RankersDisplay):
         -------
         display : IntervalDisplay
             The display, with its artists as attributes.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        ValueError
-            If there is not one name for each result, or if the chance level of a mean over queries
-            is requested.
         """
         rows = self._read(name)
         if sort:

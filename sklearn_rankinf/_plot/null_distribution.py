@@ -51,10 +51,6 @@ class NullDistributionDisplay(RankersDisplay):
 
     Attributes
     ----------
-    results : test result, or sequence or dict of test results
-        The result or results.
-    name : str, sequence of str or None
-        The name or names.
     line_ : matplotlib artist or list of artists
         The null distribution: a filled density, or bars if the values are evenly spaced, as for
         hits at k; outlines for several results.
@@ -169,16 +165,6 @@ class NullDistributionDisplay(RankersDisplay):
         -------
         display : NullDistributionDisplay
             The display, with its artists as attributes.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        TypeError
-            If `n_resamples` is not an integer.
-        ValueError
-            If `yscale` is not one of the two, if `n_resamples` is negative, or if there is not
-            one name for each result.
         """
         yscale = check_option(yscale, "yscale", _SCALES)
         n_resamples = check_integer(n_resamples, "n_resamples", 0)

@@ -45,10 +45,6 @@ class PowerDisplay(Display):
 
     Attributes
     ----------
-    results : sequence or dict
-        The results.
-    name : str, sequence of str or None
-        The name or names.
     line_ : list of matplotlib artists
         The power, one line for each name.
     band_ : list of matplotlib artists or None
@@ -148,14 +144,6 @@ class PowerDisplay(Display):
         -------
         display : PowerDisplay
             The display, with its artists as attributes.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        ValueError
-            If `x_axis` is not one of these or does not vary between the points of a line, if
-            `target` is not between 0 and 1, or if there is not one name for each line.
         """
         lines = self._read(name)
         design = _Design.of(lines, x_axis)

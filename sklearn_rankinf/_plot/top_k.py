@@ -87,10 +87,6 @@ class TopKSignificanceDisplay(RankersDisplay):
 
     Attributes
     ----------
-    results : TopKSignificanceCurve, or list or dict of them
-        The curve or curves.
-    name : str, sequence of str or None
-        The name or names.
     line_ : list of matplotlib artists
         The curve of each ranker.
     chance_level_ : matplotlib artist or None
@@ -226,16 +222,6 @@ class TopKSignificanceDisplay(RankersDisplay):
         -------
         display : TopKSignificanceDisplay
             The display, with its artists as attributes.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed.
-        ValueError
-            If `y_axis` is not one of these, if `alpha` is not among the levels of the results or
-            contains several levels although only one can be drawn, if rankers differ in their
-            numbers of samples or positives and `y_axis` is not relative to both, or if there is not
-            one name or one dict of keywords for each ranker.
         """
         if y_axis is not None:
             y_axis = check_option(y_axis, "y_axis", _VIEWS)

@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from oracles import placement_probability
 from scipy import integrate, stats
 
 from sklearn_rankinf import ap_null_distribution
@@ -33,17 +34,6 @@ def wallenius(n, m, k, odds):
                     after[found] = after.get(found, 0) + share * Fraction(weight) / (hits + misses)
         shares = after
     return shares
-
-
-def placement_probability(ranks, n, odds):
-    """Probability of the positives at these ranks, draw by draw."""
-    m, found, product = len(ranks), 0, Fraction(1)
-    for t in range(n):
-        hits, misses = odds * (m - found), n - m - t + found
-        is_hit = t + 1 in ranks
-        product *= (hits if is_hit else Fraction(misses)) / (hits + misses)
-        found += is_hit
-    return product
 
 
 def average_precision(ranks):

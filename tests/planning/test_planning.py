@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from oracles import placement_probability
 from scipy import integrate, stats
 from sklearn.metrics import average_precision_score
 
@@ -43,17 +44,6 @@ class Zipf(RankStatistic):
 
     def weights(self, ranks, n_samples, n_positives):
         return 1.0 / ranks
-
-
-def placement_probability(ranks, n, odds):
-    """Probability of the positives at these ranks, draw by draw."""
-    m, found, product = len(ranks), 0, Fraction(1)
-    for t in range(n):
-        hits, misses = odds * (m - found), n - m - t + found
-        is_hit = t + 1 in ranks
-        product *= (hits if is_hit else Fraction(misses)) / (hits + misses)
-        found += is_hit
-    return product
 
 
 def listed(n, m, odds, value):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from pictures import STRUCTURES, labels_of, legend_of, position, ticks_of
 from sklearn.metrics import (
     auc,
     average_precision_score,
@@ -23,16 +24,7 @@ from sklearn_rankinf import (
     recall_at_k_score,
 )
 
-mpl.use("Agg")
-import matplotlib.pyplot as plt
-
 FEW = {"n_resamples": 99}
-
-
-@pytest.fixture(autouse=True)
-def _closed_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -60,11 +52,7 @@ def many(labels, scores):
 def structure(name):
     """Labels and two rankings of a kind."""
     rng = np.random.default_rng(1)
-    y_true = np.arange(60) % 6 == 0
-    if name == "one positive":
-        y_true = np.arange(60) == 7
-    elif name == "nearly all positives":
-        y_true = np.arange(60) > 1
+    y_true = labels_of(name)
     first, second = (rng.normal(size=60) + shift * y_true for shift in (1.5, 0.5))
     if name == "large blocks":
         first, second = np.round(first), np.round(second / 2.0)
@@ -75,27 +63,12 @@ def structure(name):
     return y_true.astype(int), {"A": first, "B": second}
 
 
-STRUCTURES = (
-    *("no ties", "large blocks", "constant", "one positive", "nearly all positives"),
-    "hits at top and bottom",
-)
+PAIRS = (*STRUCTURES, "hits at top and bottom")
 
 
 def segments(lines):
     """First and last x of horizontal lines, and their y."""
     return np.array([[*path[:, 0], path[0, 1]] for path in lines.get_segments()])
-
-
-def legend_of(ax):
-    return [text.get_text() for text in ax.get_legend().get_texts()]
-
-
-def ticks_of(axis):
-    return [tick.get_text() for tick in axis.get_ticklabels()]
-
-
-def position(line):
-    return float(line.get_xdata()[0])
 
 
 # Intervals.
@@ -244,7 +217,7 @@ def test_wrong_intervals_are_refused(labels, scores):
 # Two rankers.
 
 
-@pytest.mark.parametrize("name", STRUCTURES)
+@pytest.mark.parametrize("name", PAIRS)
 def test_precision_recall_is_that_of_scikit_learn(name):
     y_true, both = structure(name)
     display = ComparisonDisplay.from_predictions(y_true, both, **FEW)
@@ -265,7 +238,7 @@ def test_precision_recall_is_that_of_scikit_learn(name):
     assert legend_of(display.ax_[0]) == expected
 
 
-@pytest.mark.parametrize("name", STRUCTURES)
+@pytest.mark.parametrize("name", PAIRS)
 def test_roc_is_that_of_scikit_learn(name):
     y_true, both = structure(name)
     display = ComparisonDisplay.from_predictions(
@@ -281,7 +254,7 @@ def test_roc_is_that_of_scikit_learn(name):
 
 @pytest.mark.parametrize(
     ("name", "xscale"),
-    [*((name, "linear") for name in STRUCTURES), ("no ties", "log"), ("large blocks", "log")],
+    [*((name, "linear") for name in PAIRS), ("no ties", "log"), ("large blocks", "log")],
 )
 def test_curve_of_hits_is_recall_at_every_rank(name, xscale):
     y_true, both = structure(name)

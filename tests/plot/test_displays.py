@@ -8,6 +8,7 @@ import re
 import sys
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -33,9 +34,6 @@ from sklearn_rankinf import (
 )
 from sklearn_rankinf._plot import comparison, power
 from sklearn_rankinf._plot._matplotlib import merged_style
-
-mpl.use("Agg")
-import matplotlib.pyplot as plt
 
 RNG = np.random.default_rng(0)
 Y = np.arange(20) % 5 == 0
@@ -87,12 +85,6 @@ CALLS = {
         9, [3, 4], odds=2.0, **options
     ),
 }
-
-
-@pytest.fixture(autouse=True)
-def _closed_figures():
-    yield
-    plt.close("all")
 
 
 def names_of(display):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 
-import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from by_name import NAMED
+from pictures import legend_of, position
 from scipy import stats
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
@@ -21,15 +22,6 @@ from sklearn_rankinf import (
     mean_average_precision_test,
     recall_at_k_test,
 )
-
-mpl.use("Agg")
-import matplotlib.pyplot as plt
-
-
-@pytest.fixture(autouse=True)
-def _closed_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -50,14 +42,6 @@ def heights_and_edges(stairs):
 def area(stairs):
     heights, edges = heights_and_edges(stairs)
     return float(np.sum(heights * np.diff(edges)))
-
-
-def legend_of(display):
-    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
-
-
-def position(line):
-    return float(line.get_xdata()[0])
 
 
 def test_density_is_that_of_all_placements(small):

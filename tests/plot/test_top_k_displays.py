@@ -7,8 +7,10 @@ import itertools
 from dataclasses import replace
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from pictures import STRUCTURES, labels_of, legend_of
 from scipy import stats
 from sklearn.datasets import make_classification
 from sklearn.exceptions import UndefinedMetricWarning
@@ -26,32 +28,13 @@ from sklearn_rankinf import (
 )
 from sklearn_rankinf._significance.top_k_curve import TopKSignificanceCurve
 
-mpl.use("Agg")
-import matplotlib.pyplot as plt
-
 VIEWS = ("hits", "recall", "precision", "enrichment", "lift", "gain")
-STRUCTURES = (
-    *("no ties", "large blocks", "constant", "one positive", "nearly all positives"),
-    *("positives last", "only positives"),
-)
-
-
-@pytest.fixture(autouse=True)
-def _closed_figures():
-    yield
-    plt.close("all")
 
 
 def structure(name):
     """Labels and scores of a kind."""
     rng = np.random.default_rng(1)
-    y_true = np.arange(60) % 6 == 0
-    if name == "one positive":
-        y_true = np.arange(60) == 7
-    elif name == "nearly all positives":
-        y_true = np.arange(60) > 1
-    elif name == "only positives":
-        y_true = np.ones(60, dtype=bool)
+    y_true = labels_of(name)
     y_score = rng.normal(size=60) + 1.5 * y_true
     if name == "large blocks":
         y_score = np.round(y_score)
@@ -60,6 +43,9 @@ def structure(name):
     elif name == "positives last":
         y_score = -np.sort(-y_score)[np.argsort(np.argsort(y_true, kind="stable"))]
     return y_true.astype(int), y_score
+
+
+RANKINGS = (*STRUCTURES, "positives last", "only positives")
 
 
 @functools.cache
@@ -107,10 +93,6 @@ def values_at(line, places):
     return np.array(values)
 
 
-def legend_of(display):
-    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
-
-
 def spans(bars):
     return [
         (float(path.vertices[:, 0].min()), float(path.vertices[:, 0].max()))
@@ -123,7 +105,7 @@ def spans(bars):
 
 @pytest.mark.parametrize(
     ("name", "log_scale"),
-    [*((name, False) for name in STRUCTURES), ("no ties", True), ("large blocks", True)],
+    [*((name, False) for name in RANKINGS), ("no ties", True), ("large blocks", True)],
 )
 @pytest.mark.parametrize("y_axis", VIEWS)
 def test_views_agree_with_their_names(y_axis, name, log_scale):
