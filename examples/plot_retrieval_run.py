@@ -39,14 +39,14 @@ print(f"{labels.size} documents, {labels.sum()} relevant, {has_signal.sum()} que
 # The test uses the labels, the scores and the query of each document. Under the null hypothesis the
 # relevant documents of each query are at random ranks, independently of the other queries.
 
-from sklearn_rankinf import mean_average_precision_test
+from sklearn_rankinf import average_precision_test
 
-result = mean_average_precision_test(labels, scores, groups=groups)
+result = average_precision_test(labels, scores, groups=groups)
 null = result.null_distribution
 print(f"MAP {result.statistic:.4f}, by chance {null.mean():.4f}, sd {null.std():.4f}")
 print(f"z = {result.zscore:.1f}")
 print(f"exact p = {result.pvalue:.2e}, relative error {result.pvalue_relative_error:.0e}")
-permuted = mean_average_precision_test(labels, scores, groups=groups, method="permutation")
+permuted = average_precision_test(labels, scores, groups=groups, method="permutation")
 print(f"by 9999 random labellings p = {permuted.pvalue:.1e}")
 
 # %%
@@ -56,7 +56,7 @@ print(f"by 9999 random labellings p = {permuted.pvalue:.1e}")
 for n_queries in (1, 2, 3, 4):
     few = np.isin(groups, result.queries[:n_queries])
     pvalues = [
-        mean_average_precision_test(
+        average_precision_test(
             labels[few], scores[few], groups=groups[few], method=method, n_resamples=99_999
         ).pvalue
         for method in ("analytic", "permutation")
@@ -152,6 +152,7 @@ from sklearn_rankinf import mean_average_precision_score, metric_null_distributi
 N_LISTS, N_DOCUMENTS, N_RELEVANT, N_TRIALS = 20, 300, 10, 150
 relevant = np.tile(np.repeat([1, 0], [N_RELEVANT, N_DOCUMENTS - N_RELEVANT]), N_LISTS)
 lists = np.repeat(np.arange(N_LISTS), N_DOCUMENTS)
+documents = np.tile(np.arange(N_DOCUMENTS), N_LISTS)
 
 
 def random_scores():
@@ -166,29 +167,29 @@ means, shared_pvalues = np.empty(N_TRIALS), np.empty(N_TRIALS)
 for trial in range(N_TRIALS):
     y_score = random_scores()
     means[trial] = mean_average_precision_score(relevant, y_score, groups=lists)
-    shared_pvalues[trial] = mean_average_precision_test(
+    shared_pvalues[trial] = average_precision_test(
         relevant,
         y_score,
         groups=lists,
-        dependence="shared",
+        clusters=documents,
         n_resamples=99,
         random_state=trial,
     ).pvalue
 independent_pvalues = independent.pvalue(means)
 print(f"sd of MAP {means.std():.4f}, of independent queries {independent.std():.4f}")
-for name, pvalues in (("independent", independent_pvalues), ("shared", shared_pvalues)):
-    print(f"dependence={name!r}: {np.mean(pvalues <= 0.05):.1%} rejected at the 5 % level")
+for name, pvalues in (("independent", independent_pvalues), ("documents", shared_pvalues)):
+    print(f"{name:11} {np.mean(pvalues <= 0.05):.1%} rejected at the 5 % level")
 
 # %%
 # If the queries are treated as independent, noise is significant far too often. With
-# ``dependence="shared"`` the labels of the documents are permuted once for all rankings, which
+# ``clusters=documents`` the labels of the documents are permuted once for all rankings, which
 # preserves the dependence of the rankings, and the size agrees with the level:
 
 axis = plt.figure(figsize=(5, 4.2), layout="constrained").gca()
 fraction = np.arange(1, N_TRIALS + 1) / N_TRIALS
 for pvalues, color, label in (
-    (independent_pvalues, "#d1495b", '"independent"'),
-    (shared_pvalues, "#00798c", '"shared"'),
+    (independent_pvalues, "#d1495b", "independent queries"),
+    (shared_pvalues, "#00798c", "documents as clusters"),
 ):
     axis.step(np.sort(pvalues), fraction, where="post", color=color, label=label)
 axis.plot([0, 1], [0, 1], color="#1b1b1b", linewidth=0.8, linestyle=":", label="uniform")
@@ -203,9 +204,9 @@ plt.show()
 # testing: BY is the safe choice for shared documents.
 
 y_score = random_scores() + 0.5 * relevant
-for dependence in ("independent", "shared"):
-    result = mean_average_precision_test(relevant, y_score, groups=lists, dependence=dependence)
+for clusters in (None, documents):
+    result = average_precision_test(relevant, y_score, groups=lists, clusters=clusters)
     print(
-        f"{dependence:12} {result.method:12} MAP {result.statistic:.4f}, "
+        f"{result.method:12} MAP {result.statistic:.4f}, "
         f"sd by chance {result.null_distribution.std():.4f}, p = {result.pvalue:.2g}"
     )

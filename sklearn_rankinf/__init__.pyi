@@ -63,7 +63,6 @@ from sklearn_rankinf._significance.min_hits import min_hits_at_k
 from sklearn_rankinf._significance.minimum_hypergeometric import (
     minimum_hypergeometric_test,
 )
-from sklearn_rankinf._significance.queries import mean_average_precision_test
 from sklearn_rankinf._significance.scores import (
     adjusted_average_precision_score,
     average_precision_at_k_score,
@@ -114,7 +113,6 @@ __all__ = [
     "interpolated_average_precision_score",
     "make_significance_scorer",
     "mean_average_precision_score",
-    "mean_average_precision_test",
     "metric_comparison_power",
     "metric_comparison_test",
     "metric_interval",

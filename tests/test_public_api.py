@@ -11,7 +11,7 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 import sklearn_rankinf
-from sklearn_rankinf._significance.queries import MeanAveragePrecisionTestResult
+from sklearn_rankinf._significance.queries import QueriesTestResult
 from sklearn_rankinf._significance.results import MetricTestResult
 from sklearn_rankinf._statistics.additive import Metric
 
@@ -193,11 +193,6 @@ SIGNATURES = {
         "block_length=None, params=None, n_resamples=99, random_state=0, n_jobs=None, verbose=0)"
     ),
     "mean_average_precision_score": "(y_true, y_score, *, groups, pos_label=1)",
-    "mean_average_precision_test": (
-        "(y_true, y_score=None, *, groups=None, dependence='independent', pos_label=1, "
-        "alternative='greater', method='auto', strata=None, clusters=None, n_resamples=9999, "
-        "random_state=0, n_jobs=None, verbose=0)"
-    ),
     "make_significance_scorer": (
         "(metric='average_precision', *, method='auto', output='neg_log10_pvalue', k=None, "
         "pos_label=1, average=None, weights_follow='label', block_length=None, "
@@ -416,14 +411,14 @@ def test_interface_of_a_distribution_at_k(method, k):
 
 
 def test_result_fields_over_queries():
-    result = MeanAveragePrecisionTestResult
+    result = QueriesTestResult
     columns = (
         "n_samples n_positives statistic pvalue log10_pvalue pvalue_relative_error pvalue_low "
         "pvalue_high pvalue_is_bound pvalue_bh pvalue_by pvalue_holm pvalue_maxt"
     ).split()
     assert list(result.__dataclass_fields__) == [
         *RESULT_FIELDS,
-        *("dependence", "queries", "n_queries_without_positives"),
+        *("queries", "n_queries_without_positives"),
         *(f"query_{name}" for name in columns),
     ]
     assert result.__dataclass_params__.frozen

@@ -257,7 +257,6 @@ def best_candidate_test(
     See Also
     --------
     average_precision_test : Test of one ranking that was fixed in advance.
-    mean_average_precision_test : Test of a run, which contains one ranking per query.
 
     Notes
     -----

@@ -125,6 +125,12 @@ class NullDistribution:
         lazy = ("_distribution", "_sampler")
         return {name: value for name, value in vars(self).items() if name not in lazy}
 
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        """Equal for equal null distributions that were requested together."""
+        ties = None if self.tie_sizes is None else self.tie_sizes.tobytes()
+        return self.statistic, self.n_samples, self.n_positives, ties
+
     def __repr__(self) -> str:
         ties = "" if self.tie_sizes is None else f", n_blocks={self.tie_sizes.size}"
         return (

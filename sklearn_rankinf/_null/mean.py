@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -69,14 +70,10 @@ class MeanNullDistribution(NullDistribution):
         self.n_samples = np.array([null.n_samples for null in queries], dtype=np.int64)
         self.n_positives = np.array([null.n_positives for null in queries], dtype=np.int64)
         self.tie_sizes = tuple(null.tie_sizes for null in queries)
-        same: dict[tuple[Any, ...], list[int]] = {}
-        for query, null in enumerate(queries):
-            ties = None if null.tie_sizes is None else null.tie_sizes.tobytes()
-            key = null.statistic, null.n_samples, null.n_positives, ties
-            same.setdefault(key, []).append(query)
-        # Each different distribution, and the numbers of its queries.
-        self._different = [(queries[own[0]], np.array(own)) for own in same.values()]
-        self._counts = [(null, own.size) for null, own in self._different]
+        # Queries with equal sizes and ties share one distribution.
+        first = {null._key: null for null in reversed(queries)}
+        counts = Counter(null._key for null in queries)
+        self._counts = [(first[key], count) for key, count in counts.items()]
 
     def __repr__(self) -> str:
         return (

@@ -114,9 +114,8 @@ def metric_null_distribution(
 
     See Also
     --------
-    metric_test : Test of a ranking against this null distribution.
+    metric_test : Test of a ranking, or of a run over queries, against this null distribution.
     ap_null_distribution : Null distribution of average precision.
-    mean_average_precision_test : Test of a run over queries.
 
     Notes
     -----
@@ -320,7 +319,7 @@ def frozen_mean_distribution(
 ) -> MeanNullDistribution:
     """The null distribution of the mean of a metric over independent queries, from their sizes."""
     check_scalar_k(metric)
-    _method_of_mean(metric, options.get("method", "auto"))
+    method_of_mean(metric, options.get("method", "auto"))
     # All null distributions share one seed, so that a generator is drawn from only once.
     options["random_state"] = as_seed_sequence(options.get("random_state", 0))
     nulls = [
@@ -343,7 +342,7 @@ def mean_of(
     return MeanNullDistribution(
         metric,
         nulls,
-        _method_of_mean(metric, method),
+        method_of_mean(metric, method),
         check_integer(n_resamples, "n_resamples", 1),
         as_seed_sequence(random_state),
         check_n_jobs(n_jobs),
@@ -351,7 +350,8 @@ def mean_of(
     )
 
 
-def _method_of_mean(metric: Metric, method: Any) -> str:
+def method_of_mean(metric: Metric, method: Any) -> str:
+    """Read a method of the null distributions of a mean over queries."""
     methods = [name for name in _methods_of(metric) if name not in ("zhang_su", "binomial")]
     method = check_option(method, "method", methods, f" for mean {in_sentence(metric.title)}")
     if not metric.has_exact_mean and method in ("auto", "analytic"):

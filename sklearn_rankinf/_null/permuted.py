@@ -92,6 +92,10 @@ class PermutationDistribution(NullDistribution):
         self._permuted = permuted
         self._rounding = rounding
 
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        return (id(self),)
+
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}({self.statistic}, n_samples={self.n_samples}, "

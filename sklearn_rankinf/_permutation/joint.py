@@ -31,7 +31,7 @@ from sklearn_rankinf._permutation.labellings import (
     ranks_drawn,
     uniform_hit_ranks,
 )
-from sklearn_rankinf._statistics.additive import Metric, Statistic
+from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats, HitValues, Integers
 
@@ -135,7 +135,7 @@ class JointLists:
 
     Parameters
     ----------
-    statistic : Statistic
+    statistics : sequence of Metric
         The statistic of each list.
     sizes : sequence of (n_items, n_hits, tie_sizes)
         Size, number of hits and sizes of blocks of equal scores of each list.
@@ -153,7 +153,7 @@ class JointLists:
 
     def __init__(
         self,
-        statistic: Statistic,
+        statistics: Sequence[Metric],
         sizes: Sequence[tuple[int, int, Integers]],
         lists: Integers,
         places: Integers,
@@ -164,26 +164,26 @@ class JointLists:
         self._exchange, self._mean = exchange, mean
         self._n_lists = len(sizes)
         n_hits = np.array([hits for _, hits, _ in sizes])
-        self._best = float(np.mean(n_hits > 0))
+        best = [own.maximum(n, m) for own, (n, m, _) in zip(statistics, sizes, strict=True) if m]
+        self._best = float(sum(best)) / len(sizes)
         first_place = np.cumsum([0, *(ties.size for _, _, ties in sizes[:-1])])
         # Places that ascend over all lists keep the hits of a list together.
         self._places = first_place[lists] + places
         self._hits = exchange.hit_items(is_hit)
         self._n_hits = int(n_hits.sum())
         first_hit = np.cumsum(n_hits) - n_hits
-        same: dict[tuple[int, int, bytes], list[int]] = {}
-        for number, (n, m, ties) in enumerate(sizes):
+        same: dict[tuple[Metric, int, bytes], list[int]] = {}
+        for number, (own, (_, m, ties)) in enumerate(zip(statistics, sizes, strict=True)):
             if m:
-                same.setdefault((n, m, ties.tobytes()), []).append(number)
+                same.setdefault((own, m, ties.tobytes()), []).append(number)
         # For each group of lists with the same distribution: numbers of the lists, columns of their
         # sorted hits, first places, values.
         self._parts: list[tuple[Integers, Integers, Integers, HitValues]] = []
-        for (n, m, _), numbers in same.items():
-            own = np.array(numbers)
-            ties = sizes[numbers[0]][2]
+        for (statistic, m, _), numbers in same.items():
+            of_part, (n, _, ties) = np.array(numbers), sizes[numbers[0]]
             values = statistic.hit_values(n, m, _ties(ties))
-            columns = first_hit[own][:, None] + np.arange(m)
-            self._parts.append((own, columns, first_place[own], values))
+            columns = first_hit[of_part][:, None] + np.arange(m)
+            self._parts.append((of_part, columns, first_place[of_part], values))
 
     def __repr__(self) -> str:
         return f"n_lists={self._n_lists}, {self._exchange!r}"

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import stats
 
+from sklearn_rankinf._metrics.metrics import in_sentence
 from sklearn_rankinf._null.distribution import NullDistribution
 from sklearn_rankinf._plot._distribution_shape import DistributionShape, distribution_shape
 from sklearn_rankinf._plot._matplotlib import hide_spines, merged_style
@@ -18,7 +19,7 @@ from sklearn_rankinf._plot.base import REFERENCE_LINE, RankersDisplay
 from sklearn_rankinf._ranking import check_integer, check_option
 from sklearn_rankinf._results import state_pvalue
 from sklearn_rankinf._significance.metric_test import metric_test
-from sklearn_rankinf._significance.queries import MeanAveragePrecisionTestResult
+from sklearn_rankinf._significance.queries import QueriesTestResult
 
 _DISTRIBUTION_NAMES: Mapping[str, str] = {
     "analytic": "exact null distribution",
@@ -42,9 +43,9 @@ class NullDistributionDisplay(RankersDisplay):
     ----------
     results : test result, or sequence or dict of test results
         Result of :func:`average_precision_test`, :func:`metric_test` or any other test of this
-        package; for :func:`mean_average_precision_test` the mean is drawn. Several results, for
-        example of the folds of a cross-validation, are drawn in one plot, and so are the classes
-        of a result for several classes.
+        package; for several queries the mean is drawn. Several results, for example of the folds of
+        a cross-validation, are drawn in one plot, and so are the classes of a result for several
+        classes.
     name : str or sequence of str, optional
         Names of the rankings in the legend, one for each result. By default the keys of a dict, or
         the numbers of several results.
@@ -78,8 +79,7 @@ class NullDistributionDisplay(RankersDisplay):
 
     See Also
     --------
-    average_precision_test : A test of one ranking.
-    mean_average_precision_test : A test of the rankings of several queries.
+    average_precision_test : A test of one ranking, or of the rankings of several queries.
     sklearn.metrics.PrecisionRecallDisplay : The curve summarized by average precision.
 
     Notes
@@ -344,14 +344,16 @@ def _label(result: Any, name: str) -> str:
 
 def _symbol(result: Any) -> str:
     """Name of the statistic in a legend."""
-    return "MAP" if isinstance(result, MeanAveragePrecisionTestResult) else result.metric.symbol
+    symbol = str(result.metric.symbol)
+    if not isinstance(result, QueriesTestResult):
+        return symbol
+    return f"M{symbol}" if symbol.startswith(("AP", "RR")) else f"mean {symbol}"
 
 
 def _title(result: Any) -> str:
     """Name of the statistic on an axis."""
-    if isinstance(result, MeanAveragePrecisionTestResult):
-        return "Mean average precision"
-    return str(result.metric.title)
+    title = str(result.metric.title)
+    return f"Mean {in_sentence(title)}" if isinstance(result, QueriesTestResult) else title
 
 
 def _single_results(name: str, result: Any) -> list[tuple[str, Any]]:

@@ -16,7 +16,7 @@ from typing import Any
 from sklearn_rankinf._estimation.comparison import metric_comparison_test
 from sklearn_rankinf._estimation.intervals import metric_interval
 from sklearn_rankinf._estimation.multiple_comparison import metric_multiple_comparison_test
-from sklearn_rankinf._metrics.metrics import AveragePrecision, as_metric, in_sentence
+from sklearn_rankinf._metrics.metrics import as_metric, in_sentence
 from sklearn_rankinf._planning.power import metric_power
 from sklearn_rankinf._planning.sample_size import min_detectable_odds, min_positives
 from sklearn_rankinf._plot import TopKSignificanceDisplay, new_figure
@@ -41,7 +41,6 @@ from sklearn_rankinf._report.text import (
 from sklearn_rankinf._results import counted, plain_value, without_nan
 from sklearn_rankinf._significance.metric_test import metric_test
 from sklearn_rankinf._significance.minimum_hypergeometric import minimum_hypergeometric_test
-from sklearn_rankinf._significance.queries import mean_average_precision_test
 from sklearn_rankinf._significance.top_k_curve import (
     TopKSignificanceCurve,
     top_k_significance_curve,
@@ -56,11 +55,6 @@ _OF_INTERVAL = ("statistic", "low", "high", "standard_error")
 _OF_CURVE = (
     *("alpha", "pointwise_level", "attained_level"),
     *("crossovers", "crossovers_simultaneous"),
-)
-_UNTESTED = (
-    "Over queries, only mean average precision without a cut-off is tested against chance. For "
-    "other metrics read the interval; rankinf compare tests differences between rankings by any "
-    "metric."
 )
 _MODELS = {
     "wallenius": "the odds of a target against another item are the same at every rank",
@@ -132,14 +126,11 @@ def _report_on_queries(table: Table, arguments: argparse.Namespace) -> None:
         for name, score in table.scores.items():
             _progress(f"testing {name}")
             for metric in metrics:
-                test = None
-                if metric == AveragePrecision():
-                    test = mean_average_precision_test(table.is_positive, score, **units)
+                test = metric_test(table.is_positive, score, metric=metric, **units)
                 interval = metric_interval(table.is_positive, score, metric=metric, **units)
                 summaries[name] += [
                     with_fraction(result.summary(), metric, getattr(metric, "k", None))
                     for result in (test, interval)
-                    if result is not None
                 ]
                 rows.append(
                     {"name": name, "metric": str(metric), "test": test, "interval": interval}
@@ -147,9 +138,6 @@ def _report_on_queries(table: Table, arguments: argparse.Namespace) -> None:
     if arguments.json:
         return _print_json({"rankings": rows})
     _print_by_name(summaries)
-    if any(row["test"] is None for row in rows):
-        print()
-        _say(arguments, _UNTESTED)
 
 
 def curve(arguments: argparse.Namespace) -> None:
@@ -268,12 +256,10 @@ def _is_worse_than_chance(table: Table, score: Any) -> bool:
     result: Any
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the comparison warns of the same
-        if table.groups is not None:
-            result = mean_average_precision_test(
+        if table.groups is not None or table.clusters is not None:
+            result = metric_test(
                 table.is_positive, score, groups=table.groups, clusters=table.clusters
             )
-        elif table.clusters is not None:
-            result = metric_test(table.is_positive, score, clusters=table.clusters)
         else:
             # The exact distribution takes long far below chance.
             result = metric_test(table.is_positive, score, method="pearson3" if is_long else "auto")

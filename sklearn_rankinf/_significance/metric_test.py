@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,7 @@ from sklearn_rankinf._metrics.metrics import (
     RecallAtK,
     as_metric,
 )
+from sklearn_rankinf._metrics.queries import check_queries_alone
 from sklearn_rankinf._null.observations import (
     check_takes_weights,
     masses,
@@ -29,11 +30,13 @@ from sklearn_rankinf._ranking import (
     Ranking,
     Sample,
     as_seed_sequence,
+    check_alternative,
     check_average,
     check_stopping,
     check_weights_follow,
 )
 from sklearn_rankinf._results import plain
+from sklearn_rankinf._significance.queries import are_rankings, significance_of_queries
 from sklearn_rankinf._significance.results import (
     MetricTestResult,
     results_as_one,
@@ -41,10 +44,13 @@ from sklearn_rankinf._significance.results import (
 )
 from sklearn_rankinf._statistics.additive import Metric
 
+Labels: TypeAlias = ArrayLike | Ranking | Mapping[Any, Ranking] | Sequence[Ranking]
+"""Labels, one ranking, or one ranking for each query."""
+
 
 @result_function
 def metric_test(
-    y_true: ArrayLike | Ranking,
+    y_true: Labels,
     y_score: ArrayLike | None = None,
     *,
     metric: str | Metric = "average_precision",
@@ -55,6 +61,7 @@ def metric_test(
     method: str = "auto",
     sample_weight: ArrayLike | None = None,
     weights_follow: str = "label",
+    groups: Iterable[Hashable] | None = None,
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
     order: Iterable[Any] | None = None,
@@ -75,7 +82,8 @@ def metric_test(
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
         Binary labels; labels of more than two classes; a multilabel indicator matrix; for DCG and
         NDCG also grades of relevance, which are non-negative numbers with more than two distinct
-        values; or a ranking, in which case `y_score` is omitted.
+        values; or a ranking, or a mapping or sequence with the ranking of each query, in which case
+        `y_score` and `groups` are omitted.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Scores, larger for samples more likely to be positive. For several classes one column per
         class, in sorted order of the labels. Required unless `y_true` is a ranking.
@@ -112,6 +120,10 @@ def metric_test(
         scores are related only through the labels, as for class weights. With ``"score"`` the
         weights stay with the scores and the labels are permuted: valid if weights and labels are
         related only through the scores. A warning is given if a rank test finds another relation.
+    groups : array-like of shape (n_samples,), optional
+        The query of each sample: any hashable values, in any order. The mean of the metric over the
+        queries is tested, and each query. Scores are compared, and labels permuted, only within
+        queries.
     strata : array-like of shape (n_samples,), optional
         Stratum of each sample, any hashable values. Labels are permuted only within strata. Use
         strata if their prevalences differ for reasons that also affect the scores. The p-value is
@@ -119,7 +131,10 @@ def metric_test(
     clusters : array-like of shape (n_samples,), optional
         Cluster of each sample, any hashable values. Samples of a cluster must have the same label;
         the labels of whole clusters are permuted among clusters of the same size, and of the same
-        stratum if `strata` are given. The p-value is computed by permutation.
+        stratum if `strata` are given. The p-value is computed by permutation. With `groups` a
+        cluster may have samples in several queries, which keep one label, and is exchanged with
+        clusters that have as many samples in each query: if queries rank the same items, the
+        clusters are the items.
     order : array-like of shape (n_samples,), optional
         Time or position of each sample, numbers or datetimes, for a series whose labels and scores
         are autocorrelated. The sequence of labels is shifted along the samples, and labels shifted
@@ -144,9 +159,10 @@ def metric_test(
 
     Returns
     -------
-    result : MetricTestResult
+    result : MetricTestResult or QueriesTestResult
         The statistic, its p-value, and the null distribution; arrays of shape (n_classes,) for
-        several classes, and of the shape of `k` if `k` is an array.
+        several classes, and of the shape of `k` if `k` is an array. For several queries also the
+        value of each query, its p-value, and adjustments for their number.
 
     Raises
     ------
@@ -163,8 +179,8 @@ def metric_test(
     -----
     UndefinedMetricWarning
         If there are no positives, or none with a positive weight: the statistic is then 0.0, the
-        p-value 1.0, and the z-score and adjusted statistic are nan. Also if a class has no
-        positives, or if a metric is undefined without negatives.
+        p-value 1.0, and the z-score and adjusted statistic are nan. Also if a class or a query has
+        no positives, or if a metric is undefined without negatives.
     UserWarning
         If weights that follow labels are related to the scores of samples with the same label, if
         weights that follow scores are related to the labels of samples with similar scores, or if
@@ -211,9 +227,20 @@ def metric_test(
     shifts.
 
     With strata of the scores of another model, five neighbouring scores each, the test
-    examines whether the tested score adds information. To compare scores only within strata, the
-    mean over strata of the average precision has an exact null distribution:
-    :func:`mean_average_precision_test` with the strata as queries.
+    examines whether the tested score adds information. To compare scores only within strata, pass
+    them as `groups`.
+
+    The mean over independent queries has an exact null distribution, except for a custom metric
+    and graded relevance, for which ``"auto"`` uses permutation. A query without positives counts
+    as 0 and has the p-value 1; it is left out of the adjustments for multiple queries. The
+    adjustment of Benjamini and Hochberg [2]_ bounds the expected proportion of false discoveries
+    among the significant queries, and is valid for independent queries; that of Benjamini and
+    Yekutieli [3]_ is valid under any dependence. Holm's [4]_ adjustment bounds the probability of
+    any false discovery, under any dependence. With strata or clusters the labels of all queries are
+    permuted together, which preserves the dependence between queries. The step-down maxT [5]_
+    compares the standardised value of a query with the largest one of this query and of all less
+    extreme queries in each random labelling; it bounds the same probability as Holm's adjustment,
+    and its p-values are smaller if queries are dependent.
 
     Grades of relevance are used as gains without a transformation, as in
     :func:`sklearn.metrics.dcg_score`. Mean and variance of DCG under permutation of the grades are
@@ -230,6 +257,13 @@ def metric_test(
     ----------
     .. [1] Besag, J., & Clifford, P. (1991). Sequential Monte Carlo p-values. Biometrika, 78(2),
        301-304.
+    .. [2] Benjamini, Y., & Hochberg, Y. (1995). Controlling the false discovery rate. Journal of
+       the Royal Statistical Society B, 57(1), 289-300.
+    .. [3] Benjamini, Y., & Yekutieli, D. (2001). The control of the false discovery rate in
+       multiple testing under dependency. Annals of Statistics, 29(4), 1165-1188.
+    .. [4] Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian
+       Journal of Statistics, 6(2), 65-70.
+    .. [5] Westfall, P. H., & Young, S. S. (1993). Resampling-based multiple testing. Wiley.
 
     Examples
     --------
@@ -252,6 +286,17 @@ def metric_test(
     >>> metric_test(y_true, y_score, average="macro").method
     'permutation'
 
+    Two queries, tested by the mean of their reciprocal ranks and each by itself:
+
+    >>> y_true = [1, 1, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0]
+    >>> y_score = [9, 8, 7, 6, 5, 4, 3, 2, 6, 5, 4, 3, 2, 1]
+    >>> groups = ["cats"] * 8 + ["dogs"] * 6
+    >>> result = metric_test(y_true, y_score, metric="reciprocal_rank", groups=groups)
+    >>> result.statistic, round(result.pvalue * 35, 9)
+    (0.75, 11.0)
+    >>> result.query_pvalue_bh.round(4)
+    array([0.6, 0.6])
+
     Forty clusters of three samples with one label each:
 
     >>> import numpy as np
@@ -273,6 +318,7 @@ def metric_test(
         method=method,
         sample_weight=sample_weight,
         weights_follow=weights_follow,
+        groups=groups,
         strata=strata,
         clusters=clusters,
         order=order,
@@ -287,7 +333,7 @@ def metric_test(
 
 def _test(
     metric: Metric,
-    y_true: ArrayLike | Ranking,
+    y_true: Labels,
     y_score: ArrayLike | None,
     *,
     pos_label: PosLabel,
@@ -301,9 +347,26 @@ def _test(
     clusters: Iterable[Hashable] | None,
     order: Iterable[Any] | None,
     block_length: int | None,
+    groups: Iterable[Hashable] | None = None,
     **options: Any,
 ) -> MetricTestResult:
     """Read labels and scores once, compute the metric, and compare it with random labelling."""
+    if groups is not None or are_rankings(y_true):
+        check_queries_alone(
+            average=average, sample_weight=sample_weight, order=order, n_exceedances=n_exceedances
+        )
+        return significance_of_queries(
+            metric,
+            y_true,
+            y_score,
+            groups,
+            pos_label=pos_label,
+            alternative=check_alternative(alternative),
+            strata=strata,
+            clusters=clusters,
+            random_state=random_state,
+            **options,
+        )
     n_exceedances, alternative = check_stopping(n_exceedances, alternative)
     average, weights_follow = check_average(average), check_weights_follow(weights_follow)
     sample = Sample.read(
@@ -381,7 +444,7 @@ def significance_of(
 
 @result_function
 def average_precision_test(
-    y_true: ArrayLike | Ranking,
+    y_true: Labels,
     y_score: ArrayLike | None = None,
     *,
     k: float | None = None,
@@ -392,6 +455,7 @@ def average_precision_test(
     method: str = "auto",
     sample_weight: ArrayLike | None = None,
     weights_follow: str = "label",
+    groups: Iterable[Hashable] | None = None,
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
     order: Iterable[Any] | None = None,
@@ -412,7 +476,7 @@ def average_precision_test(
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
         Binary labels; labels of more than two classes; a multilabel indicator matrix; or a ranking,
-        in which case `y_score` is omitted.
+        or the ranking of each query, in which case `y_score` and `groups` are omitted.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Scores, larger for samples more likely to be positive. For several classes one column per
         class, in sorted order of the labels. Required unless `y_true` is a ranking.
@@ -435,6 +499,8 @@ def average_precision_test(
         Non-negative weights, without `k`.
     weights_follow : {"label", "score"}, default="label"
         Whether weights stay with the labels or with the scores under the null hypothesis.
+    groups : array-like of shape (n_samples,), optional
+        The query of each sample, to test mean average precision over the queries, and each query.
     strata, clusters, order : array-like of shape (n_samples,), optional
         Stratum, cluster or time of each sample, which restrict how labels are permuted.
     block_length : int, optional
@@ -452,8 +518,9 @@ def average_precision_test(
 
     Returns
     -------
-    result : MetricTestResult
-        The statistic, its p-value, and the null distribution.
+    result : MetricTestResult or QueriesTestResult
+        The statistic, its p-value, and the null distribution; for several queries also those of
+        each query.
 
     Raises
     ------
@@ -507,6 +574,7 @@ def average_precision_test(
         method=method,
         sample_weight=sample_weight,
         weights_follow=weights_follow,
+        groups=groups,
         strata=strata,
         clusters=clusters,
         order=order,

@@ -1,4 +1,4 @@
-"""Mean average precision over queries: score, null distribution and test."""
+"""Tests of the mean of a metric over queries, and of each query."""
 
 from __future__ import annotations
 
@@ -8,25 +8,21 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import stats
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._engine.distribution import exact_mean_and_variance
 from sklearn_rankinf._estimation.multiple_comparison import holm
 from sklearn_rankinf._estimation.results import (
     MetricIntervalResult,
     in_parentheses,
     interval_over_queries,
 )
-from sklearn_rankinf._guard import result_function
-from sklearn_rankinf._metrics.metrics import AveragePrecision
+from sklearn_rankinf._metrics.metrics import DiscountedCumulativeGain, check_scalar_k, in_sentence
 from sklearn_rankinf._metrics.queries import warn_of_undefined_queries
-from sklearn_rankinf._null.distribution import (
-    NullDistribution,
-    monte_carlo_error,
-)
-from sklearn_rankinf._null.metrics import frozen_mean_distribution, frozen_null_distribution
+from sklearn_rankinf._null.distribution import NullDistribution, monte_carlo_error
+from sklearn_rankinf._null.metrics import mean_of, method_of_mean
+from sklearn_rankinf._null.observations import Observed, observe, observe_ranking
 from sklearn_rankinf._null.permuted import permutation_distribution
 from sklearn_rankinf._permutation.draws import Draws, pvalue_of_draws
 from sklearn_rankinf._permutation.exchange import Exchange
@@ -42,27 +38,22 @@ from sklearn_rankinf._ranking import (
     Sample,
     as_seed_sequence,
     block_of_each,
-    check_alternative,
     check_confidence_level,
-    check_integer,
     check_n_jobs,
     check_no_closed_form,
-    check_option,
     check_verbose,
-    shown,
     warn_caller,
 )
-from sklearn_rankinf._results import as_log10
 from sklearn_rankinf._significance.results import (
     MetricTestResult,
+    as_log10,
     drawn_interval,
     pvalue_fields,
     significance_fields,
 )
+from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
-_METHODS = ("auto", "analytic", "permutation", "normal", "pearson3")
-_DEPENDENCES = ("independent", "shared")
 _COLUMNS = (
     "n_samples",
     "n_positives",
@@ -85,53 +76,24 @@ _SMALLEST_ERROR = 1e-13
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MeanAveragePrecisionTestResult(MetricTestResult):
-    """Result of :func:`mean_average_precision_test`.
+class QueriesTestResult(MetricTestResult):
+    """Result of :func:`metric_test` and :func:`average_precision_test` for several queries.
+
+    It has the attributes and methods of :class:`MetricTestResult` for the mean over the queries:
+    its `metric` is that of each query, `n_samples` and `n_positives` are totals, and `zscore`,
+    `adjusted_statistic` and `chance` are exact, except with strata or clusters. The table has one
+    row for each query.
 
     Attributes
     ----------
-    metric : metric
-        The metric of each query, average precision.
-    statistic : float
-        Mean average precision.
-    pvalue : float
-        Probability under random labelling of a mean at least as extreme as the observed one.
-    log10_pvalue : float
-        Base-10 logarithm of the p-value, finite even if `pvalue` underflows to 0.
-    pvalue_relative_error : float
-        Conservative estimate of the relative error of `pvalue`: the numerical error for the exact
-        null distribution, infinity if `pvalue` is a guaranteed upper bound, the Monte Carlo
-        standard error for permutation, and infinity for the approximations.
-    pvalue_low, pvalue_high : float
-        Interval for the p-value, as returned by `pvalue_interval` with its default level.
-    pvalue_is_bound : bool
-        Whether `pvalue` is an upper bound: a guaranteed bound of the exact p-value where no error
-        below 10 % can be stated, or the smallest possible p-value of the random labellings.
-    zscore : float
-        (statistic - E) / sd with mean E and standard deviation sd under random labelling; nan if
-        the statistic cannot vary.
-    adjusted_statistic : float
-        (statistic - E) / (best - E), where best is the value of perfect rankings: 0 for chance, 1
-        for perfect rankings.
-    null_distribution : MeanNullDistribution or PermutationDistribution
-        Null distribution of mean average precision, given the ties.
-    n_samples, n_positives : int
-        Total number of samples and of positives in all queries; with shared labels, those of one
-        query.
-    alternative : {"greater", "less", "two-sided"}
-        The alternative hypothesis.
-    method : str
-        The method used for mean average precision.
-    dependence : {"independent", "shared"}
-        The assumption about the labels of different queries.
     queries : list
         The queries, in the order in which they first appear.
     n_queries_without_positives : int
-        Number of queries without positives, which count as an average precision of 0.
+        Number of queries without positives, whose value counts as 0.
     query_n_samples, query_n_positives : ndarray of shape (n_queries,)
         Number of samples and of positives of each query.
     query_statistic : ndarray of shape (n_queries,)
-        Average precision of each query.
+        Value of the metric for each query.
     query_pvalue, query_log10_pvalue : ndarray of shape (n_queries,)
         Unadjusted p-value of each query, and its base-10 logarithm.
     query_pvalue_relative_error : ndarray of shape (n_queries,)
@@ -145,25 +107,24 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
         P-values adjusted for the family-wise error rate among the queries with positives, by Holm.
     query_pvalue_maxt : ndarray of shape (n_queries,) or None
         P-values adjusted for the family-wise error rate by the step-down maxT of Westfall and
-        Young, from joint permutations; None if labels are not permuted jointly.
+        Young, from joint permutations; None without strata and clusters.
 
     See Also
     --------
-    mean_average_precision_test : The test that returns this result.
+    metric_test : The test that returns this result.
 
     Examples
     --------
-    >>> from sklearn_rankinf import Ranking, mean_average_precision_test
+    >>> from sklearn_rankinf import Ranking, average_precision_test
     >>> run = {
     ...     "cats": Ranking.from_counts([1] * 8, [1, 1, 0, 1, 0, 0, 0, 0]),
     ...     "dogs": Ranking.from_counts([1] * 6, [0, 1, 0, 0, 1, 0]),
     ... }
-    >>> result = mean_average_precision_test(run)
+    >>> result = average_precision_test(run)
     >>> result.queries, result.query_pvalue.round(4)
     (['cats', 'dogs'], array([0.0357, 0.5333]))
     """
 
-    dependence: str
     queries: list[Any]
     n_queries_without_positives: int = field(repr=False)
     query_n_samples: Integers = field(repr=False)
@@ -183,12 +144,12 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
     @property
     def _title(self) -> str:
         empty = in_parentheses(self.n_queries_without_positives)
-        return f"Mean average precision over {len(self.queries)} queries{empty}"
+        return f"Mean {in_sentence(self.metric.title)} over {len(self.queries)} queries{empty}"
 
     def confidence_interval(
         self, confidence_level: float = 0.95, method: str = "auto", random_state: Any = 0
     ) -> MetricIntervalResult:
-        """Confidence interval of mean average precision in a population of queries.
+        """Confidence interval of the mean of the metric in a population of queries.
 
         Parameters
         ----------
@@ -227,319 +188,82 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
         return {"query": list(self.queries), **present}
 
 
-@result_function
-def mean_average_precision_test(
-    y_true: ArrayLike | Mapping[Any, Ranking] | Sequence[Ranking],
-    y_score: ArrayLike | None = None,
-    *,
-    groups: Iterable[Hashable] | None = None,
-    dependence: str = "independent",
-    pos_label: PosLabel = 1,
-    alternative: str = "greater",
-    method: str = "auto",
-    strata: Iterable[Hashable] | None = None,
-    clusters: Iterable[Hashable] | None = None,
-    n_resamples: int = 9999,
-    random_state: Any = 0,
-    n_jobs: int | None = None,
-    verbose: int = 0,
-) -> MeanAveragePrecisionTestResult:
-    r"""Test each query of a run, and its mean average precision, against random labelling.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,), or mapping or sequence of Ranking
-        Binary labels of the samples of all queries; or the ranking of each query, in which case
-        `y_score` and `groups` are omitted.
-    y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive; compared only within a query.
-    groups : array-like of shape (n_samples,), optional
-        The query of each sample: any hashable values, in any order.
-    dependence : {"independent", "shared"}, default="independent"
-        ``"independent"`` if the labels of different queries are independent of each other;
-        ``"shared"`` if all queries rank the same samples, in the same order of rows, with the same
-        labels. Shared labels are permuted for all queries together.
-    pos_label : int, float, bool or str, default=1
-        The label of the positives. Ignored for rankings.
-    alternative : {"greater", "less", "two-sided"}, default="greater"
-        Whether small p-values indicate runs better than chance, worse than chance, or either.
-    method : {"auto", "analytic", "permutation", "normal", "pearson3"}, default="auto"
-        Method of the p-values; see :func:`metric_null_distribution`. With shared labels, strata or
-        clusters the mean over queries has no null distribution in closed form, and ``"auto"``
-        selects permutation.
-    strata : array-like of shape (n_samples,), optional
-        Stratum of each sample, any hashable values. The labels of each query are permuted only
-        within strata. Requires permutation.
-    clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample, any hashable values. Samples of a cluster must have the same label
-        in all queries. The labels of whole clusters are permuted, for all queries together, among
-        clusters that have the same number of samples in each query and, with `strata`, the same
-        stratum. Requires permutation.
-    n_resamples : int, default=9999
-        Number of random labellings for permutation.
-    random_state : int, RandomState, Generator or None, default=0
-        Source of the random labellings.
-    n_jobs : int, optional
-        Number of jobs for the null distributions of the queries and for permutation. Equal null
-        distributions are computed once. The result does not depend on `n_jobs`.
-    verbose : int, default=0
-        Verbosity of joblib; larger values print more messages.
-
-    Returns
-    -------
-    result : MeanAveragePrecisionTestResult
-        Mean average precision, its p-value and its null distribution, and average precision,
-        p-values and adjusted p-values of the queries.
-
-    Raises
-    ------
-    TypeError
-        If `y_score` or `groups` is missing, or given with rankings, if strata or clusters are given
-        with rankings, or if a query is not hashable.
-    ValueError
-        If labels or scores are invalid, if lengths differ, if a query is missing, if an option is
-        not one of those above, if with ``dependence="shared"`` the labels, strata or clusters of
-        queries differ, or if a cluster has different labels or is in several strata.
-
-    Warns
-    -----
-    UndefinedMetricWarning
-        If a query has no positives. Its average precision counts as 0 and its p-value is 1.
-    UserWarning
-        If strata and clusters leave fewer than 1000 different labellings of all queries.
-
-    See Also
-    --------
-    metric_null_distribution : The null distribution of mean average precision, for sequences of
-        sizes.
-    average_precision_test : Test of one ranking.
-    scipy.stats.false_discovery_control : The adjustments that control the false discovery rate.
-
-    Notes
-    -----
-    The p-value of a query is that of :func:`average_precision_test`. Queries without positives are
-    left out of the adjustments for multiple queries. The adjustment of Benjamini and Hochberg [1]_
-    bounds the expected proportion of false discoveries among the significant queries, and is valid
-    for independent queries; that of Benjamini and Yekutieli [2]_ is valid under any dependence.
-    Holm's [3]_ adjustment bounds the probability of any false discovery, under any dependence.
-
-    Shared labels, strata and clusters are permuted once for all queries, which preserves the
-    dependence between the queries. The step-down maxT [4]_ compares the standardised average
-    precision of a query with the largest one of this query and of all less extreme queries, in each
-    random labelling; its p-value is (b + 1)/(B + 1). It bounds the same probability as Holm's
-    adjustment, and its p-values are smaller if queries are dependent. Average precision is
-    standardised by its exact mean and standard deviation or, with strata and clusters, by those of
-    the random labellings.
-
-    Groups of samples that one model ranks, such as sites, can be given as queries. With
-    ``groups=site`` and independent labels, the test is that of the mean average precision within
-    sites, with an exact null distribution.
-
-    References
-    ----------
-    .. [1] Benjamini, Y., & Hochberg, Y. (1995). Controlling the false discovery rate. Journal of
-       the Royal Statistical Society B, 57(1), 289-300.
-    .. [2] Benjamini, Y., & Yekutieli, D. (2001). The control of the false discovery rate in
-       multiple testing under dependency. Annals of Statistics, 29(4), 1165-1188.
-    .. [3] Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian
-       Journal of Statistics, 6(2), 65-70.
-    .. [4] Westfall, P. H., & Young, S. S. (1993). Resampling-based multiple testing. Wiley.
-
-    Examples
-    --------
-    >>> from sklearn_rankinf import mean_average_precision_test
-    >>> y_true = [1, 1, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0]
-    >>> y_score = [9, 8, 7, 6, 5, 4, 3, 2, 6, 5, 4, 3, 2, 1]
-    >>> groups = ["cats"] * 8 + ["dogs"] * 6
-    >>> result = mean_average_precision_test(y_true, y_score, groups=groups)
-    >>> round(result.statistic, 4), round(result.pvalue, 4)
-    (0.6833, 0.1476)
-    >>> result.query_pvalue_bh.round(4)
-    array([0.0714, 0.5333])
-    """
-    alternative = check_alternative(alternative)
-    if not isinstance(dependence, str) or dependence not in _DEPENDENCES:
-        raise ValueError(f"dependence must be 'independent' or 'shared'; got {shown(dependence)}.")
-    n_resamples = check_integer(n_resamples, "n_resamples", 1)
-    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
-    method = check_option(method, "method", _METHODS, " for mean average precision")
-    joint, is_restricted = None, strata is not None or clusters is not None
-    if _are_rankings(y_true):
-        rankings = _given_rankings(y_true, y_score, groups)
-        # There is no stratum or cluster of a ranking.
-        Sample.read(next(iter(rankings.values())), None, strata=strata, clusters=clusters)
-        if dependence == "shared":
-            raise TypeError(
-                "dependence='shared' needs y_true, y_score and groups: a Ranking does not "
-                "identify its samples."
-            )
-    else:
-        if y_score is None or groups is None:
-            missing = "y_score" if y_score is None else "groups"
-            raise TypeError(
-                f"{missing} is missing: pass y_true, y_score and groups, or one Ranking per query "
-                "as y_true."
-            )
-        sample = read_queries(y_true, y_score, groups, pos_label, strata=strata, clusters=clusters)
-        rankings = sample.of_queries()
-        if dependence == "shared":
-            check_no_closed_form(method, "a mean over queries with shared labels")
-        elif is_restricted:
-            check_no_closed_form(method, RESTRICTED)
-        if dependence == "shared" or is_restricted:
-            joint = _JointRows(sample, list(rankings.values()), dependence)
-    warn_of_undefined_queries(AveragePrecision(), rankings)
-    options = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
-    statistics = np.array([_average_precision(ranking) for ranking in rankings.values()])
-    null: NullDistribution
-    by_permutation = None
-    if joint is None:
-        sizes = [_sizes(ranking) for ranking in rankings.values()]
-        null = frozen_mean_distribution(AveragePrecision(), sizes, method=method, **options)
-        totals = sum(n for n, _, _ in sizes), sum(m for _, m, _ in sizes)
-    else:
-        totals = joint.totals
-        null, by_permutation = joint.permute(statistics, alternative, options)
-    if by_permutation is None or not is_restricted:
-        of_queries, computed = _query_results(
-            rankings,
-            statistics,
-            null,
-            alternative,
-            method,
-            n_resamples,
-            random_state,
-            n_jobs,
-            verbose,
-        )
-    else:
-        of_queries, computed = by_permutation.of_queries(alternative), None
-    adjusted = _adjusted(of_queries, rankings, by_permutation)
-    fields = significance_fields(float(statistics.mean()), null, alternative, computed)
-    fields["n_samples"], fields["n_positives"] = totals
-    return MeanAveragePrecisionTestResult(
-        metric=AveragePrecision(),
-        **fields,
-        dependence=dependence,
-        query_statistic=statistics,
-        **of_queries,
-        **adjusted,
-    )
-
-
-def _adjusted(
-    of_queries: Mapping[str, Any],
-    rankings: Mapping[Any, Ranking],
-    by_permutation: _JointSignificance | None,
-) -> dict[str, Any]:
-    """Return the fields of the result on the queries, with p-values adjusted for their number."""
-    n_positives = np.array([ranking.n_positives for ranking in rankings.values()], dtype=np.int64)
-    tested, pvalue = n_positives > 0, of_queries["query_pvalue"]
-    adjusted = {}
-    for name, adjust in (("bh", _bh), ("by", _by), ("holm", holm)):
-        adjusted[f"query_pvalue_{name}"] = np.ones(pvalue.size)
-        if tested.any():
-            adjusted[f"query_pvalue_{name}"][tested] = adjust(pvalue[tested])
-    maxt = None
-    if by_permutation is not None:
-        maxt = np.maximum(by_permutation.maxt, pvalue)
-    return {
-        "queries": list(rankings),
-        "n_queries_without_positives": int((~tested).sum()),
-        "query_n_samples": np.array([r.n_samples for r in rankings.values()], dtype=np.int64),
-        "query_n_positives": n_positives,
-        **adjusted,
-        "query_pvalue_maxt": maxt,
-    }
-
-
-def _bh(pvalue: Floats) -> Floats:
-    return np.asarray(stats.false_discovery_control(pvalue, method="bh"))
-
-
-def _by(pvalue: Floats) -> Floats:
-    return np.asarray(stats.false_discovery_control(pvalue, method="by"))
-
-
-def _query_results(
-    rankings: Mapping[Any, Ranking],
-    statistic: Floats,
-    null_of_mean: NullDistribution,
-    alternative: str,
-    method: str,
-    n_resamples: int,
-    random_state: Any,
-    n_jobs: int | None,
-    verbose: int,
-) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """Return the fields of the result that have one entry per query.
-
-    The fields on the p-value of the exact null distribution of the mean are returned too. Their
-    computation takes as long as that of many queries, so it is a separate job.
-    """
-    sizes = [_sizes(ranking) for ranking in rankings.values()]
-    same_null: dict[tuple[Any, ...], list[int]] = {}
-    for query, problem in enumerate(sizes):
-        same_null.setdefault(key_of_sizes(*problem), []).append(query)
-    members = [np.array(queries) for queries in same_null.values()]
-    # All null distributions share one seed, so that a generator is drawn from only once.
-    seeds = as_seed_sequence(random_state)
-    nulls = [
-        frozen_null_distribution(
-            AveragePrecision(),
-            n,
-            m,
-            tie_sizes=ties,
-            method=method,
-            n_resamples=n_resamples,
-            random_state=seeds,
-        )
-        for n, m, ties in (sizes[queries[0]] for queries in members)
-    ]
-    tasks: list[tuple[NullDistribution, Any]]
-    tasks = [(null, statistic[queries]) for null, queries in zip(nulls, members, strict=True)]
-    if null_of_mean.method == "analytic":
-        tasks.insert(0, (null_of_mean, float(statistic.mean())))
-    found = Parallel(n_jobs=n_jobs, verbose=verbose)(
-        delayed(pvalue_fields)(null, values, alternative) for null, values in tasks
-    )
-    computed = None
-    if null_of_mean.method == "analytic":
-        computed = found.pop(0)
-    order = np.argsort(np.concatenate(members))
-    columns = {
-        f"query_{name}": np.concatenate([fields[name] for fields in found])[order]
-        for name in found[0]
-    }
-    return columns, computed
-
-
-def _sizes(ranking: Ranking) -> tuple[int, int, Integers | None]:
-    ties = None if ranking.tie_sizes.max() == 1 else ranking.tie_sizes
-    return ranking.n_samples, ranking.n_positives, ties
-
-
-def key_of_sizes(n_samples: int, n_positives: int, tie_sizes: Integers | None) -> tuple[Any, ...]:
-    return n_samples, n_positives, None if tie_sizes is None else tie_sizes.tobytes()
-
-
-def _average_precision(ranking: Ranking) -> float:
-    return float(AveragePrecision().evaluate(ranking.tie_sizes, ranking.hits))
-
-
-# Queries.
-
-
-def _are_rankings(values: Any) -> bool:
-    if isinstance(values, Ranking):
-        raise TypeError(
-            "y_true is a single Ranking: pass a mapping or sequence with one Ranking per query, "
-            "or call average_precision_test."
-        )
+def are_rankings(values: Any) -> bool:
+    """Whether labels are given as one ranking for each query."""
     entries = values.values() if isinstance(values, Mapping) else values
     if not isinstance(values, Mapping | list | tuple):
         return False
     return len(entries) > 0 and all(isinstance(entry, Ranking) for entry in entries)
+
+
+def significance_of_queries(
+    metric: Metric,
+    y_true: Any,
+    y_score: Any,
+    groups: Iterable[Hashable] | None,
+    *,
+    pos_label: PosLabel,
+    alternative: str,
+    strata: Iterable[Hashable] | None,
+    clusters: Iterable[Hashable] | None,
+    random_state: Any,
+    n_jobs: int | None,
+    verbose: int,
+    **options: Any,
+) -> QueriesTestResult:
+    """Test the mean of a metric over queries, and each query, against random labelling."""
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
+    check_scalar_k(metric)
+    method_of_mean(metric, options["method"])
+    # All null distributions share one seed, so that a generator is drawn from only once.
+    options["random_state"] = as_seed_sequence(random_state)
+    sample, joint = None, None
+    if are_rankings(y_true):
+        rankings = _given_rankings(y_true, y_score, groups)
+        # There is no stratum or cluster of a ranking.
+        Sample.read(next(iter(rankings.values())), None, strata=strata, clusters=clusters)
+    else:
+        sample = Sample.read(
+            y_true,
+            y_score,
+            pos_label=pos_label,
+            takes_grades=isinstance(metric, DiscountedCumulativeGain),
+            groups=groups,
+            strata=strata,
+            clusters=clusters,
+        )
+        rankings = sample.of_queries()
+        if sample.design.restrictions:
+            check_no_closed_form(options["method"], RESTRICTED)
+            joint = _JointRows(metric, sample, list(rankings.values()))
+    warn_of_undefined_queries(metric, rankings)
+    observed = _observe(metric, sample, rankings, options)
+    statistics, nulls = np.array([value for value, _ in observed]), [null for _, null in observed]
+    null: NullDistribution
+    running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
+    found = None
+    if joint is not None:
+        null, found = joint.permute(statistics, nulls, alternative, {**options, **running})
+    else:
+        of_mean = dict(options)
+        if sample is not None and sample.is_graded:
+            of_mean["method"] = "permutation"
+        null = mean_of(metric, nulls, **of_mean, **running)
+    mean, computed = float(statistics.mean()), None
+    if joint is not None and found is not None and not joint.are_free:
+        of_queries = found.of_queries(alternative)
+    else:
+        of_queries, computed = _pvalues(nulls, statistics, null, alternative, n_jobs, verbose)
+    fields = significance_fields(mean, null, alternative, computed)
+    fields["n_samples"] = sum(ranking.n_samples for ranking in rankings.values())
+    fields["n_positives"] = sum(ranking.n_positives for ranking in rankings.values())
+    return QueriesTestResult(
+        metric=metric,
+        **fields,
+        query_statistic=statistics,
+        **of_queries,
+        **_adjusted(of_queries["query_pvalue"], rankings, found),
+    )
 
 
 def _given_rankings(rankings: Any, y_score: Any, groups: Any) -> dict[Any, Ranking]:
@@ -550,24 +274,76 @@ def _given_rankings(rankings: Any, y_score: Any, groups: Any) -> dict[Any, Ranki
     return {query: Sample.read(ranking, None).rankings[0] for query, ranking in queries}
 
 
-def read_queries(
-    y_true: Any, y_score: Any, groups: Any, pos_label: PosLabel, **design: Any
-) -> Sample:
-    """Read labels, scores and queries."""
-    if groups is None:
-        raise TypeError("groups must hold the query of each sample; got None of type NoneType.")
-    return Sample.read(y_true, y_score, pos_label=pos_label, groups=groups, **design)
+def _observe(
+    metric: Metric, sample: Sample | None, rankings: Mapping[Any, Ranking], options: dict[str, Any]
+) -> list[Observed]:
+    """Value and null distribution of each query by itself."""
+    if sample is None or not sample.is_graded:
+        return [observe_ranking(ranking, metric, **options) for ranking in rankings.values()]
+    if sample.design.restrictions:
+        raise ValueError(
+            f"{sample.design.named} cannot be combined with groups for graded relevance: leave out "
+            "one of them."
+        )
+    grades = (sample.of_rows(rows) for rows in sample.design.rows_of_queries().values())
+    return [observe(metric, own, n_jobs=None, **options) for own in grades]
 
 
-def _check_same(sample: Sample, values: Integers, what: str) -> None:
-    """Raise an error if the values are not the same, item by item, in every query."""
-    (first, rows), *others = sample.design.rows_of_queries().items()
-    for query, own in others:
-        if own.size != rows.size or np.any(values[own] != values[rows]):
-            raise ValueError(
-                "dependence='shared' needs the same samples in the same order in every query, "
-                f"but the {what} of query {query!r} differ from those of query {first!r}."
+def _pvalues(
+    nulls: Sequence[NullDistribution],
+    statistics: Floats,
+    null_of_mean: NullDistribution,
+    alternative: str,
+    n_jobs: int | None,
+    verbose: int,
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """P-values of queries, each by itself, and of their mean if it has an exact distribution.
+
+    That of the mean takes as long as those of many queries, so it is a separate job.
+    """
+    same: dict[Any, list[int]] = {}
+    for query, null in enumerate(nulls):
+        same.setdefault(null._key, []).append(query)
+    members = [np.array(queries) for queries in same.values()]
+    tasks: list[tuple[NullDistribution, Any]]
+    tasks = [(nulls[queries[0]], statistics[queries]) for queries in members]
+    is_exact = null_of_mean.method == "analytic"
+    if is_exact:
+        tasks.insert(0, (null_of_mean, float(statistics.mean())))
+    found = Parallel(n_jobs=n_jobs, verbose=verbose)(
+        delayed(pvalue_fields)(null, values, alternative) for null, values in tasks
+    )
+    computed = found.pop(0) if is_exact else None
+    order = np.argsort(np.concatenate(members))
+    columns = {
+        f"query_{name}": np.concatenate([fields[name] for fields in found])[order]
+        for name in found[0]
+    }
+    return columns, computed
+
+
+def _adjusted(
+    pvalue: Floats, rankings: Mapping[Any, Ranking], found: _JointSignificance | None
+) -> dict[str, Any]:
+    """Fields on the queries, with p-values adjusted for the number of queries with positives."""
+    n_positives = np.array([ranking.n_positives for ranking in rankings.values()], dtype=np.int64)
+    tested = n_positives > 0
+    adjusted: dict[str, Any] = {"maxt": None if found is None else np.maximum(found.maxt, pvalue)}
+    for name in ("bh", "by", "holm"):
+        adjusted[name] = np.ones(pvalue.size)
+        if tested.any():
+            own = pvalue[tested]
+            is_holm = name == "holm"
+            adjusted[name][tested] = (
+                holm(own) if is_holm else stats.false_discovery_control(own, method=name)
             )
+    return {
+        "queries": list(rankings),
+        "n_queries_without_positives": int((~tested).sum()),
+        "query_n_samples": np.array([r.n_samples for r in rankings.values()], dtype=np.int64),
+        "query_n_positives": n_positives,
+        **{f"query_pvalue_{name}": values for name, values in adjusted.items()},
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -581,7 +357,7 @@ class _JointSignificance:
     n_resamples : int
         Number of random labellings.
     varying : ndarray of bool of shape (n_queries,)
-        Queries whose average precision can vary.
+        Queries whose value can vary.
     maxt : ndarray of shape (n_queries,)
         P-values adjusted by the step-down maxT.
     """
@@ -615,91 +391,80 @@ class _JointSignificance:
 
 
 class _JointRows:
-    """Rows of all queries whose labels are permuted together.
+    """Rows of all queries whose labels are permuted together, within strata or by clusters.
 
-    Parameters
+    Attributes
     ----------
-    sample : Sample
-        Labels, scores and queries, strata and clusters of the rows.
-    rankings : list of Ranking
-        The ranking of each query.
-    dependence : {"independent", "shared"}
-        ``"shared"`` if rows with the same position in their queries are the same sample.
+    are_free : bool
+        Whether every set of positives of the observed size is equally likely in each query by
+        itself, as for queries that rank the same items.
     """
 
-    def __init__(self, sample: Sample, rankings: list[Ranking], dependence: str) -> None:
-        self._sample, self._rankings = sample, rankings
-        self._is_shared = dependence == "shared"
-        if self._is_shared:
-            _check_same(sample, sample.kinds, "labels")
-        self._places = np.empty(sample.n_items, dtype=np.int64)
-        in_query = np.empty(sample.n_items, dtype=np.int64)
-        for own in sample.design.rows_of_queries().values():
+    def __init__(self, metric: Metric, sample: Sample, rankings: list[Ranking]) -> None:
+        self._metric, self._sample, self._rankings = metric, sample, rankings
+        design, n_rows = sample.design, sample.n_items
+        codes, units = design.groups, design.clusters
+        assert codes is not None
+        self._codes = codes
+        self._places = np.empty(n_rows, dtype=np.int64)
+        for own in design.rows_of_queries().values():
             self._places[own] = block_of_each(sample.scores[0][own])[0]
-            in_query[own] = np.arange(own.size)
-        self._exchange = self._as_exchange(in_query if self._is_shared else None)
-
-    @property
-    def totals(self) -> tuple[int, int]:
-        """Number of samples and of positives; shared samples count once."""
-        counted = self._rankings[:1] if self._is_shared else self._rankings
-        return sum(r.n_samples for r in counted), sum(r.n_positives for r in counted)
-
-    def _as_exchange(self, samples: Integers | None) -> Exchange:
-        """Units of rows, exchangeable if they have equal numbers of rows in each query."""
-        sample, n_rows = self._sample, self._sample.n_items
-        codes, strata, units = (
-            getattr(sample.design, name) for name in ("groups", "strata", "clusters")
-        )
-        for values, what in ((strata, "strata"), (units, "clusters")):
-            if self._is_shared and values is not None:
-                _check_same(sample, values, what)
-        strata = np.zeros(n_rows, dtype=np.int64) if strata is None else strata
-        if units is not None:
-            sample.design.check_clusters(strata, sample.labels)
+        strata = np.zeros(n_rows, dtype=np.int64) if design.strata is None else design.strata
+        if units is None:
+            units = np.arange(n_rows)
         else:
-            units = np.arange(n_rows) if samples is None else samples
+            design.check_clusters(strata, sample.labels)
+        # Units are exchangeable if they have equal numbers of rows in each query.
         kinds = _numbers_of_pairs(strata, _queries_of_units(units, codes)[units])
         order = np.lexsort((np.arange(n_rows), codes))
         positions = np.empty(n_rows, dtype=np.int64)
         positions[order] = np.arange(n_rows)
-        exchange = Exchange(kinds, units, positions)
-        if sample.design.restrictions:
-            message = few_labellings_warning(exchange, sample.labels, what=sample.design.named)
-            if message is not None:
-                warn_caller(message, DesignWarning)
-        return exchange
+        self._exchange = Exchange(kinds, units, positions)
+        message = few_labellings_warning(self._exchange, sample.labels, what=design.named)
+        if message is not None:
+            warn_caller(message, DesignWarning)
+        n_kinds = np.unique(_numbers_of_pairs(codes, kinds)).size
+        n_units = np.unique(_numbers_of_pairs(codes, units)).size
+        self.are_free = n_kinds == len(rankings) and n_units == n_rows
 
     def permute(
-        self, observed: Floats, alternative: str, options: dict[str, Any]
+        self,
+        observed: Floats,
+        nulls: Sequence[NullDistribution],
+        alternative: str,
+        options: dict[str, Any],
     ) -> tuple[NullDistribution, _JointSignificance]:
         """Null distribution of the mean, and results of the same labellings for each query."""
-        sizes = [(r.n_samples, r.n_positives, r.tie_sizes) for r in self._rankings]
-        is_restricted = bool(self._sample.design.restrictions)
-        moments = None if is_restricted else _exact_moments(self._rankings)
-        groups = self._sample.design.groups
-        assert groups is not None
+        centers, deviations = (
+            np.array([moment() for moment in moments])
+            for moments in zip(*((null.mean, null.std) for null in nulls), strict=True)
+        )
         lists = JointLists(
-            AveragePrecision(),
-            sizes,
-            groups,
+            [self._metric.at(ranking.n_samples) for ranking in self._rankings],
+            [(r.n_samples, r.n_positives, r.tie_sizes) for r in self._rankings],
+            self._codes,
             self._places,
             self._sample.positive,
             self._exchange,
-            None if moments is None else float(moments[0].mean()),
+            float(centers.mean()) if self.are_free else None,
         )
-        null = permutation_distribution(lists, AveragePrecision(), *self.totals, None, **options)
+        totals = self._sample.n_items, self._sample.n_positives
+        options = {name: value for name, value in options.items() if name != "method"}
+        rounding = max(null._rounding for null in nulls)
+        null = permutation_distribution(
+            lists, self._metric, *totals, None, rounding=rounding, **options
+        )
         n = options["n_resamples"]
-        draws = Draws(n, as_seed_sequence(options["random_state"]), options["n_jobs"])
+        draws = Draws(n, options["random_state"], options["n_jobs"])
         chunks = draws.chunks(lists.chunks(n))
-        if moments is None:
+        if not self.are_free:
             # The observed labelling counts as one of the labellings, at distance 0 from itself.
             found = draws.over(partial(lists.draw_moments, origin=observed), chunks)
             first, second = (np.sum(part, axis=0) / (n + 1) for part in zip(*found, strict=True))
-            moments = observed + first, np.sqrt(np.maximum(second - first**2, 0.0))
-        centers, deviations = moments
-        same = _SAME * np.abs(observed)
-        varying = deviations > _SAME * np.abs(centers)
+            centers = observed + first
+            deviations = np.sqrt(np.maximum(second - first**2, 0.0))
+        same = _SAME * np.abs(observed) + rounding
+        varying = deviations > _SAME * np.abs(centers) + rounding
         scaled = ObservedLists(
             observed,
             same,
@@ -714,23 +479,9 @@ class _JointRows:
         # From the most extreme query on, adjusted p-values are made non-decreasing.
         stepped = draws.pvalue(np.sum(largest, axis=0))
         maxt[scaled.ascending] = np.maximum.accumulate(stepped[::-1])[::-1]
-        totals = np.sum(above, axis=0), np.sum(below, axis=0)
+        numbers = np.sum(above, axis=0), np.sum(below, axis=0)
         of_means = null._of_resamples(np.concatenate(means), None)
-        return of_means, _JointSignificance(*totals, n, varying, maxt)
-
-
-def _exact_moments(rankings: Sequence[Ranking]) -> tuple[Floats, Floats]:
-    """Exact means and standard deviations of average precision under random labelling."""
-    known: dict[tuple[Any, ...], tuple[float, float]] = {}
-    moments = []
-    for ranking in rankings:
-        sizes = _sizes(ranking)
-        key = key_of_sizes(*sizes)
-        if key not in known:
-            known[key] = exact_mean_and_variance(AveragePrecision(), *sizes)
-        moments.append(known[key])
-    means, variances = np.transpose(moments)
-    return means, np.sqrt(variances)
+        return of_means, _JointSignificance(*numbers, n, varying, maxt)
 
 
 def _queries_of_units(units: Integers, codes: Integers) -> Integers:

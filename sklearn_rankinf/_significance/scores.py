@@ -771,7 +771,7 @@ def mean_average_precision_score(
 
     See Also
     --------
-    mean_average_precision_test : Significance test of mean average precision.
+    average_precision_test : Significance test, also of mean average precision.
     sklearn.metrics.average_precision_score : Average precision of one query.
 
     Notes

@@ -26,8 +26,8 @@ import numpy as np
 
 from sklearn_rankinf import (
     Ranking,
+    average_precision_test,
     make_significance_scorer,
-    mean_average_precision_test,
     metric_test,
 )
 from tests.benchmarks.write_table import as_list_table
@@ -131,7 +131,7 @@ def _measure_mean(ranker: Ranker, row: Row, thorough: bool) -> None:
     rankings = {i: Ranking.from_counts(*one.blocks()) for i, one in enumerate(queries)}
     row.n_asked += 1
     start = time.process_time()
-    result = mean_average_precision_test(rankings)
+    result = average_precision_test(rankings)
     row.seconds.append(time.process_time() - start)
     exact = result.method == "analytic"
     row.stated.append(float(result.pvalue_relative_error) if exact else math.inf)

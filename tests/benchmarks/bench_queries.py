@@ -15,7 +15,7 @@ from unittest import mock
 
 import numpy as np
 
-from sklearn_rankinf import mean_average_precision_test
+from sklearn_rankinf import average_precision_test
 
 N_QUERIES, N_RESAMPLES, N_ERRORS = 30, 1_000_000, 4.0
 
@@ -38,7 +38,7 @@ def main(n_queries: int) -> None:
 
     y_true, y_score, groups = made_run(n_queries)
     start = time.perf_counter()
-    result = mean_average_precision_test(y_true, y_score, groups=groups)
+    result = average_precision_test(y_true, y_score, groups=groups)
     seconds = time.perf_counter() - start
     sizes = np.stack([result.query_n_positives, result.query_n_samples], axis=1)
     # copairs caches its samples in the home directory.

@@ -11,7 +11,6 @@ from sklearn_rankinf import (
     RobustInitialEnhancement,
     ap_null_distribution,
     average_precision_test,
-    mean_average_precision_test,
     metric_comparison_test,
     metric_interval,
     metric_test,
@@ -85,7 +84,7 @@ def test_copairs_mean_average_precision(example, copairs):
     from copairs.map import mean_average_precision
 
     y_true, y_score, _ = example
-    run = mean_average_precision_test(y_true, y_score, groups=QUERY)
+    run = average_precision_test(y_true, y_score, groups=QUERY)
     table = pd.DataFrame(
         {
             "average_precision": run.query_statistic,
@@ -122,7 +121,7 @@ def test_scipy(example):
 def test_statsmodels_adjusted_pvalues(example):
     multitest = pytest.importorskip("statsmodels.stats.multitest")
     y_true, y_score, _ = example
-    run = mean_average_precision_test(y_true, y_score, groups=QUERY)
+    run = average_precision_test(y_true, y_score, groups=QUERY)
     for ours, theirs in {"bh": "fdr_bh", "by": "fdr_by", "holm": "holm"}.items():
         expected = multitest.multipletests(run.query_pvalue, method=theirs)[1]
         assert getattr(run, f"query_pvalue_{ours}") == pytest.approx(expected, rel=1e-12)

@@ -19,7 +19,6 @@ from sklearn_rankinf import (
     NullDistributionDisplay,
     average_precision_test,
     cross_val_significance,
-    mean_average_precision_test,
     recall_at_k_test,
 )
 
@@ -330,7 +329,7 @@ def test_axis_names_the_metric(small, metric, options, label):
 
 def test_mean_over_queries_is_drawn(small):
     y_true, y_score = small
-    result = mean_average_precision_test(y_true, y_score, groups=np.tile([0, 1], 6))
+    result = average_precision_test(y_true, y_score, groups=np.tile([0, 1], 6))
     display = NullDistributionDisplay(result).plot()
     assert display.ax_.get_xlabel() == "Mean average precision"
     assert position(display.observed_line_) == pytest.approx(result.statistic, rel=1e-12)

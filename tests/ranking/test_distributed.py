@@ -20,7 +20,6 @@ from sklearn_rankinf import (
     Ranking,
     average_precision_at_k_score,
     average_precision_test,
-    mean_average_precision_test,
     recall_at_k_score,
 )
 from sklearn_rankinf._null.distribution import _DISTRIBUTIONS
@@ -580,17 +579,17 @@ def weighted(**options):
 def over_queries(**options):
     y_true, y_score = made_data(n=42, share=0.25)
     groups = np.repeat(np.arange(4), [9, 10, 11, 12])
-    return mean_average_precision_test(y_true, y_score, groups=groups, **options)
+    return average_precision_test(y_true, y_score, groups=groups, **options)
 
 
 def over_shared_queries(**options):
     y_true, y_score = made_data(n=200, share=0.1)
     noise = np.random.default_rng(1).normal(size=(3, 200))
-    return mean_average_precision_test(
+    return average_precision_test(
         np.tile(y_true, 3),
         (y_score + noise).ravel(),
         groups=np.repeat(np.arange(3), 200),
-        dependence="shared",
+        clusters=np.tile(np.arange(200), 3),
         n_resamples=2000,
         **options,
     )

@@ -140,13 +140,6 @@ OF_INTEGERS = {
         30,
         lambda x: rankinf.best_candidate_test(Y_TRUE, {"a": Y_SCORE, "b": OTHER}, n_resamples=x),
     ),
-    "mean_average_precision_test": (
-        "n_resamples",
-        30,
-        lambda x: rankinf.mean_average_precision_test(
-            *DATA, groups=np.repeat([0, 1], 6), method="permutation", n_resamples=x
-        ),
-    ),
     "randomization_test": (
         "n_resamples",
         30,
@@ -483,9 +476,6 @@ OPTIONS = {
     "correction": lambda x: rankinf.metric_multiple_comparison_test(
         Y_TRUE, {"a": Y_SCORE, "b": OTHER}, correction=x
     ),
-    "dependence": lambda x: rankinf.mean_average_precision_test(
-        *DATA, groups=np.repeat([0, 1], 6), dependence=x
-    ),
     "rounding": lambda x: rankinf.interpolated_average_precision_score(*DATA, rounding=x),
     "metric": lambda x: metric_test(*DATA, metric=x),
 }
@@ -502,7 +492,6 @@ def test_options_are_strings(name):
         "output": "zscore",
         "model": "wallenius",
         "correction": "holm",
-        "dependence": "independent",
         "rounding": "trec_eval",
         "metric": "roc_auc",
     }[name]
@@ -666,7 +655,7 @@ UNDER_ANY_ERRORS = {
     "rank_significance_report": lambda y, a, b: rankinf.rank_significance_report(
         y, {"a": a, "b": b}, n_resamples=99
     ),
-    "mean_average_precision_test": lambda y, a, b: rankinf.mean_average_precision_test(
+    "average_precision_test": lambda y, a, b: rankinf.average_precision_test(
         y, a, groups=np.arange(3000) % 5
     ),
 }

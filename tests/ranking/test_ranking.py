@@ -33,7 +33,6 @@ from sklearn_rankinf import (
     average_precision_neg_log10_pvalue,
     average_precision_pvalue,
     average_precision_test,
-    mean_average_precision_test,
     metric_comparison_test,
     precision_at_k_score,
     r_precision_score,
@@ -587,8 +586,8 @@ NEED_TIES = {
     "neg log10 pvalue": average_precision_neg_log10_pvalue,
     "adjusted": adjusted_average_precision_score,
     "standardized": standardized_average_precision_score,
-    "queries": lambda ranking: mean_average_precision_test([ranking, ranking]),
-    "named queries": lambda ranking: mean_average_precision_test({"a": ranking}),
+    "queries": lambda ranking: average_precision_test([ranking, ranking]),
+    "named queries": lambda ranking: average_precision_test({"a": ranking}),
     "display": NullDistributionDisplay.from_predictions,
 }
 

@@ -13,11 +13,14 @@ from scipy import stats
 from sklearn.metrics import average_precision_score, ndcg_score
 
 from sklearn_rankinf import (
-    mean_average_precision_test,
+    AveragePrecision,
+    PrecisionAtK,
+    average_precision_test,
     metric_comparison_test,
     metric_interval,
     metric_multiple_comparison_test,
     metric_power,
+    metric_test,
     min_detectable_odds,
     min_positives,
     minimum_hypergeometric_test,
@@ -454,7 +457,7 @@ def test_report_over_queries(three, scores, capsys):
     options = ["--label", "hit", "--score", "good", "--group", "query"]
     assert main(["report", three, *options]) == 0
     queries = [str(i % 5) for i in range(300)]
-    test = mean_average_precision_test(scores["hit"], scores["good"], groups=queries)
+    test = average_precision_test(scores["hit"], scores["good"], groups=queries)
     interval = metric_interval(scores["hit"], scores["good"], groups=queries)
     text = unwrapped(capsys.readouterr().out)
     assert text == unwrapped(f"good {test.summary()} {interval.summary()}")
@@ -478,7 +481,11 @@ def test_report_over_queries_by_other_metrics(three, scores, capsys):
         ("good", "PrecisionAtK(k=10)"),
         ("good", "AveragePrecision(k=10)"),
     ]
-    assert [row["test"] for row in rows] == [None, None]
+    queries = np.arange(300) % 5
+    for row, metric in zip(rows, (PrecisionAtK(10), AveragePrecision(10)), strict=True):
+        test = metric_test(scores["hit"], scores["good"], metric=metric, groups=queries)
+        assert row["test"]["pvalue"] == test.pvalue
+        assert row["test"]["query_pvalue"] == test.query_pvalue.tolist()
     precisions = []
     for query in range(5):
         own = scores[np.arange(300) % 5 == query]
@@ -490,11 +497,6 @@ def test_report_over_queries_by_other_metrics(three, scores, capsys):
     assert main(["report", three, *options, "--metric", "roc_auc"]) == 0
     text = unwrapped(capsys.readouterr().out)
     assert text.startswith("good Mean ROC AUC over 5 queries was 0.")
-    assert text.endswith(
-        "Over queries, only mean average precision without a cut-off is tested against chance. For "
-        "other metrics read the interval; rankinf compare tests differences between rankings by "
-        "any metric."
-    )
     assert main(["report", three, *options, "--metric", "reciprocal_rank"]) == 0
     assert "Mean reciprocal rank over 5 queries was" in unwrapped(capsys.readouterr().out)
 

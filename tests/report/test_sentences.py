@@ -10,7 +10,6 @@ from sklearn_rankinf import (
     NullDistributionDisplay,
     average_precision_test,
     best_candidate_test,
-    mean_average_precision_test,
     metric_comparison_test,
     metric_interval,
     randomization_test,
@@ -35,7 +34,7 @@ B99 = {"n_resamples": 99}
         lambda y_score: metric_comparison_test(
             Y, y_score, NOISE[::-1], groups=np.arange(400) % 20, **B99
         ),
-        lambda y_score: mean_average_precision_test(
+        lambda y_score: average_precision_test(
             Y, y_score, groups=np.arange(400) % 4, method="permutation", **B99
         ),
         lambda y_score: best_candidate_test(Y, {"a": y_score, "b": NOISE[::-1]}, **B99),
@@ -106,7 +105,7 @@ def test_tables_of_notebooks_do_not_break_numbers():
 def test_sentences_count_queries_without_positives():
     groups = np.arange(400) // 10
     with pytest.warns(UndefinedMetricWarning):
-        test = mean_average_precision_test(Y, GOOD, groups=groups)
+        test = average_precision_test(Y, GOOD, groups=groups)
     with pytest.warns(UndefinedMetricWarning):
         interval = metric_interval(Y, GOOD, groups=groups)
     start = "Mean average precision over 40 queries (36 without positives count as 0) was "
@@ -114,7 +113,7 @@ def test_sentences_count_queries_without_positives():
     for found in (test, test.confidence_interval(), interval):
         assert found.summary().startswith(start)
     with pytest.warns(UndefinedMetricWarning):
-        one = mean_average_precision_test(Y[30:50], GOOD[30:50], groups=groups[30:50])
+        one = average_precision_test(Y[30:50], GOOD[30:50], groups=groups[30:50])
     assert "over 2 queries (1 without positives counts as 0) was" in one.summary()
     full = metric_interval(Y, GOOD, groups=np.arange(400) % 4)
     assert full.summary().startswith("Mean average precision over 4 queries was ")

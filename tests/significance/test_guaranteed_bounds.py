@@ -28,7 +28,6 @@ from sklearn_rankinf import (
     best_candidate_test,
     cross_val_significance,
     make_significance_scorer,
-    mean_average_precision_test,
     metric_null_distribution,
     metric_test,
     rank_significance_report,
@@ -289,7 +288,7 @@ PVALUE_OF_RUN = float(Fraction(1 + QUERIES, math.comb(60, PER_QUERY) ** QUERIES)
 
 
 def test_means_over_queries(no_errors_of_means):
-    result = mean_average_precision_test(RUN, n_resamples=9)
+    result = average_precision_test(RUN, n_resamples=9)
     assert_is_bound(result, PVALUE_OF_RUN)
     assert f"p ≤ {result.pvalue:.1e}, a guaranteed bound, for" in result.summary()
     assert "exact test" not in result.summary()
@@ -323,7 +322,7 @@ def test_queries(is_bound, monkeypatch):
     run = {"good": Ranking.from_scores(Y, SCORES), "equal": Ranking.from_scores(Y, np.ones(N))}
     if is_bound:
         monkeypatch.setattr(ComputedDistribution, "_far_tail", unknown)
-    result = mean_average_precision_test(run)
+    result = average_precision_test(run)
     assert result.query_pvalue_is_bound.tolist() == [is_bound, False]
     one = average_precision_test(run["good"])
     assert result.query_pvalue[0] == one.pvalue
@@ -337,16 +336,16 @@ def test_queries(is_bound, monkeypatch):
     assert columns["pvalue_high"][0] == result.query_pvalue_high[0]
 
 
-@pytest.mark.parametrize("dependence", ["independent", "shared"])
+@pytest.mark.parametrize("clusters", [None, np.tile(np.arange(100), 2)])
 @pytest.mark.parametrize("alternative", ["greater", "two-sided"])
-def test_queries_by_permutation(dependence, alternative):
+def test_queries_by_permutation(clusters, alternative):
     y_true, groups = np.tile(Y[5:105], 2), np.repeat(["a", "b"], 100)
     y_score = np.r_[SCORES[:100], np.random.default_rng(0).normal(size=100)]
-    result = mean_average_precision_test(
+    result = average_precision_test(
         y_true,
         y_score,
         groups=groups,
-        dependence=dependence,
+        clusters=clusters,
         alternative=alternative,
         method="permutation",
         n_resamples=99,

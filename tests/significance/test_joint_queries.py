@@ -11,9 +11,9 @@ from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
-from sklearn.metrics import average_precision_score
+from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 
-from sklearn_rankinf import Ranking, average_precision_test, mean_average_precision_test
+from sklearn_rankinf import Bedroc, Ranking, RecallAtK, average_precision_test, metric_test
 from sklearn_rankinf._estimation.multiple_comparison import holm
 from sklearn_rankinf._permutation import draws as sampling
 
@@ -40,15 +40,15 @@ def labellings(y_true, groups, units, strata):
         yield labels
 
 
-def all_values(y_true, y_score, groups, units=None, strata=None):
-    """Average precision of each query under every labelling."""
+def all_values(y_true, y_score, groups, units=None, strata=None, value=average_precision_score):
+    """Value of each query under every labelling."""
     units = range(len(y_true)) if units is None else units
     strata = [0] * len(y_true) if strata is None else strata
     groups = np.asarray(groups)
     members = [np.flatnonzero(groups == query) for query in dict.fromkeys(groups.tolist())]
     return np.array(
         [
-            [average_precision_score(labels[own], y_score[own]) for own in members]
+            [value(labels[own], y_score[own]) for own in members]
             for labels in labellings(y_true, groups.tolist(), units, strata)
         ]
     )
@@ -79,7 +79,7 @@ def step_down(values, observed, alternative, centers, deviations, slack=1e-9):
 def quiet(*args, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return mean_average_precision_test(*args, **options)
+        return metric_test(*args, **options)
 
 
 def independent_run(seed=0):
@@ -119,12 +119,13 @@ def shared_run(seed=0, n=8, n_queries=3):
 def shared_problem(restriction):
     y_true, y_score, groups = shared_run()
     sample = np.tile(np.arange(8), 3)
+    items = {"clusters": sample}
     strata = {"strata": np.tile(list("xxyxyxyy"), 3)}
     clusters = {"clusters": np.tile([0, 0, 1, 2, 2, 3, 4, 5], 3)}
     if restriction == "none":
-        return y_true, y_score, groups, {}, {"units": sample}
+        return y_true, y_score, groups, items, {"units": sample}
     if restriction == "strata":
-        return y_true, y_score, groups, strata, {"units": sample, **strata}
+        return y_true, y_score, groups, {**items, **strata}, {"units": sample, **strata}
     if restriction == "clusters":
         return y_true, y_score, groups, clusters, {"units": clusters["clusters"]}
     both = {"strata": np.tile(list("xxyxxxyy"), 3), **clusters}
@@ -160,8 +161,6 @@ PROBLEMS = {
 )
 def test_all_labellings(name, alternative):
     y_true, y_score, groups, options, units = PROBLEMS[name]()
-    if name.startswith("shared"):
-        options = {**options, "dependence": "shared"}
     values = all_values(y_true, y_score, groups, **units)
     assert len(values) >= 6
     result = quiet(y_true, y_score, groups=groups, alternative=alternative, **options)
@@ -202,12 +201,52 @@ def test_all_labellings(name, alternative):
     assert np.all(result.query_pvalue_maxt >= result.query_pvalue)
 
 
+def reciprocal_rank(labels, scores):
+    return 1.0 / (1 + np.argmax(labels[np.argsort(-scores)]))
+
+
+def ndcg(labels, scores):
+    return ndcg_score([labels], [scores])
+
+
+@pytest.mark.numeric
+@pytest.mark.parametrize("name", ["strata", "clusters", "shared, none"])
+@pytest.mark.parametrize(
+    ("metric", "value"),
+    [
+        ("roc_auc", roc_auc_score),
+        ("ndcg", ndcg),
+        ("reciprocal_rank", reciprocal_rank),
+        ("recall@3", RecallAtK(3)),
+        ("bedroc", Bedroc()),
+    ],
+)
+def test_all_labellings_of_other_metrics(metric, value, name):
+    y_true, y_score, groups, options, units = PROBLEMS[name]()
+    if metric == "reciprocal_rank":
+        y_score = y_score + np.random.default_rng(0).permutation(y_score.size) / 100
+    values = all_values(y_true, y_score, groups, **units, value=value)
+    result = quiet(y_true, y_score, groups=groups, metric=metric, **options)
+    means, null = values.mean(axis=1), result.null_distribution
+    members = [groups == query for query in result.queries]
+    observed = [value(y_true[own], y_score[own]) for own in members]
+    assert result.query_statistic == pytest.approx(observed, rel=1e-12)
+    assert result.statistic == pytest.approx(np.mean(observed), rel=1e-12)
+    for x in np.unique(np.round(means, 10)):
+        p = np.mean(means >= x - 1e-9)
+        assert abs(null.pvalue(x - 1e-9) - p) <= Z * math.sqrt(p * (1.0 - p) / 9999) + 2e-4
+    for query, own in enumerate(result.query_statistic):
+        p = share(values[:, query], own, "greater")
+        error = 0.0 if name == "shared, none" else Z * math.sqrt(p / N_PERMUTATIONS) + 2e-4
+        assert abs(result.query_pvalue[query] - p) <= error + 1e-9
+
+
 def test_strata_within_one_query_are_those_of_one_ranking():
     rng = np.random.default_rng(3)
     y_true, y_score = rng.permutation(np.arange(80) < 12), rng.normal(size=80)
     strata = np.arange(80) % 3
     one = average_precision_test(y_true, y_score, strata=strata)
-    run = mean_average_precision_test(y_true, y_score, groups=[0] * 80, strata=strata)
+    run = average_precision_test(y_true, y_score, groups=[0] * 80, strata=strata)
     assert run.statistic == pytest.approx(one.statistic, rel=1e-12)
     assert abs(run.pvalue - one.pvalue) <= 2.0 * Z * math.sqrt(0.25 / 9999)
     assert run.query_pvalue[0] == run.pvalue == run.query_pvalue_maxt[0]
@@ -217,7 +256,9 @@ def test_maxt_of_many_queries_that_agree():
     # The same ranking ten times is one test, and not ten.
     y_true, y_score, _ = shared_run(n=8, n_queries=1)
     groups = np.repeat(np.arange(10), 8)
-    result = quiet(np.tile(y_true, 10), np.tile(y_score, 10), groups=groups, dependence="shared")
+    result = quiet(
+        np.tile(y_true, 10), np.tile(y_score, 10), groups=groups, clusters=np.tile(np.arange(8), 10)
+    )
     p = result.query_pvalue[0]
     assert np.all(np.abs(result.query_pvalue_maxt - p) <= Z * math.sqrt(p * (1 - p) / 9999) + 2e-4)
     assert result.query_pvalue_holm == pytest.approx(np.full(10, min(1.0, 10 * p)))
@@ -225,7 +266,7 @@ def test_maxt_of_many_queries_that_agree():
 
 def test_jobs_and_chunks(monkeypatch):
     y_true, y_score, groups = shared_run(n_queries=4)
-    options = {"groups": groups, "dependence": "shared", "clusters": np.tile(np.arange(8), 4)}
+    options = {"groups": groups, "clusters": np.tile(np.arange(8), 4)}
     monkeypatch.setattr(sampling, "RANKS_PER_CHUNK", 3000)
     one, two = (quiet(y_true, y_score, n_jobs=n_jobs, **options) for n_jobs in (1, 2))
     assert one.pvalue == two.pvalue
@@ -253,7 +294,7 @@ def of_ranks(ranks, n=100):
 
 
 def test_adjusted_pvalues_by_hand():
-    result = mean_average_precision_test(of_ranks([2, 50, 1, 3]))
+    result = average_precision_test(of_ranks([2, 50, 1, 3]))
     p = np.array([0.02, 0.5, 0.01, 0.03])
     assert result.query_pvalue == pytest.approx(p, rel=1e-9)
     # Sorted .01, .02, .03, .5: 4/1, 4/2, 4/3 and 4/4 times that, none above a later one.
@@ -270,7 +311,7 @@ def test_adjusted_pvalues_by_hand():
 def test_queries_without_positives_are_not_counted():
     empty = Ranking.from_counts([1] * 5, [0] * 5)
     with pytest.warns(Warning, match="no positives"):
-        result = mean_average_precision_test([*of_ranks([1, 3]), empty])
+        result = average_precision_test([*of_ranks([1, 3]), empty])
     assert result.query_pvalue_bh == pytest.approx([0.02, 0.03, 1.0], rel=1e-9)
     assert result.query_pvalue_by == pytest.approx([0.03, 0.045, 1.0], rel=1e-9)
     assert result.query_pvalue_holm == pytest.approx([0.02, 0.03, 1.0], rel=1e-9)
@@ -293,33 +334,17 @@ def test_holm_against_its_definition():
 
 def test_columns_with_maxt():
     y_true, y_score, groups = shared_run()
-    columns = quiet(y_true, y_score, groups=groups, dependence="shared").to_frame()
+    columns = quiet(y_true, y_score, groups=groups, clusters=np.tile(np.arange(8), 3)).to_frame()
     assert list(columns)[-2:] == ["pvalue_holm", "pvalue_maxt"]
 
 
 # Errors and warnings
 
 
-def test_restrictions_must_be_shared():
-    y_true, y_score, groups = shared_run(n_queries=2)
-    for name, of_one, other in (
-        ("strata", [0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1, 1, 1]),
-        ("clusters", [0, 0, 1, 2, 2, 3, 4, 5], [0, 0, 1, 2, 3, 3, 4, 5]),
-    ):
-        with pytest.raises(ValueError, match=f"but the {name} of query 1 differ"):
-            mean_average_precision_test(
-                y_true,
-                y_score,
-                groups=groups,
-                dependence="shared",
-                **{name: of_one + other},
-            )
-
-
 @pytest.mark.parametrize("name", ["strata", "clusters"])
 def test_rankings_have_no_rows(name):
     with pytest.raises(TypeError, match=f"{name} needs y_true and y_score"):
-        mean_average_precision_test(of_ranks([1, 2]), **{name: [1, 2]})
+        average_precision_test(of_ranks([1, 2]), **{name: [1, 2]})
 
 
 @pytest.mark.parametrize(
@@ -344,6 +369,6 @@ def test_errors_and_refusals(options, message):
 
 def test_few_labellings():
     with pytest.warns(UserWarning, match="strata leave 4 different labellings, so that no p-value"):
-        mean_average_precision_test(
+        average_precision_test(
             [1, 0, 0, 1, 0, 0], range(6), groups=list("aaabbb"), strata=[0, 0, 1, 0, 0, 1]
         )

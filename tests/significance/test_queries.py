@@ -15,15 +15,18 @@ import pytest
 from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import average_precision_score
+from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 
 from sklearn_rankinf import (
+    Bedroc,
     Ranking,
+    RankStatistic,
+    RecallAtK,
     ap_null_distribution,
     average_precision_test,
     mean_average_precision_score,
-    mean_average_precision_test,
     metric_null_distribution,
+    metric_test,
 )
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.inversion.band_limited import BandLimitedTails
@@ -31,8 +34,8 @@ from sklearn_rankinf._engine.inversion.contour import ContourInversion
 from sklearn_rankinf._engine.means import lattice
 from sklearn_rankinf._engine.means.distribution import MeanDistribution
 from sklearn_rankinf._engine.means.variables import Part
-from sklearn_rankinf._metrics.metrics import AveragePrecision
-from sklearn_rankinf._significance.queries import MeanAveragePrecisionTestResult
+from sklearn_rankinf._metrics.metrics import AveragePrecision, as_metric, in_sentence
+from sklearn_rankinf._significance.queries import QueriesTestResult
 
 ALTERNATIVES = ("greater", "less", "two-sided")
 COLUMNS = (
@@ -349,7 +352,7 @@ def test_all_perfect(sizes):
     assert null.pvalue(1.0) == pytest.approx(math.exp(expected), rel=1e-12, abs=0.0)
     assert null.log_pvalue(1.0 + 1e-9) == -math.inf
     assert null.log_pvalue(1.0, "less") == 0.0
-    result = mean_average_precision_test(
+    result = average_precision_test(
         [Ranking.from_counts([1] * n, [1] * m + [0] * (n - m)) for n, m in sizes[:60]]
     )
     assert result.statistic == pytest.approx(1.0, rel=1e-12)
@@ -658,7 +661,7 @@ def test_pvalue_equals_enumeration(name, alternative):
         rankings = rankings_of(name, rng)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UndefinedMetricWarning)
-            result = mean_average_precision_test(rankings, alternative=alternative)
+            result = average_precision_test(rankings, alternative=alternative)
         observed = [
             float(oracles.average_precision(ranking.tie_sizes.tolist(), ranking.hits.tolist()))
             for ranking in rankings
@@ -691,7 +694,7 @@ def test_pvalue_equals_enumeration(name, alternative):
 def test_queries_are_tested_as_by_themselves(alternative, decimals):
     rng = np.random.default_rng(6)
     y_true, y_score, groups = random_run(rng, [(60, 5), (40, 4), (60, 5), (25, 1)], decimals, 0.8)
-    result = mean_average_precision_test(y_true, y_score, groups=groups, alternative=alternative)
+    result = average_precision_test(y_true, y_score, groups=groups, alternative=alternative)
     names, expected = sklearn_average_precisions(y_true, y_score, groups)
     assert result.queries == names
     assert result.query_statistic == pytest.approx(expected, rel=1e-12)
@@ -705,7 +708,6 @@ def test_queries_are_tested_as_by_themselves(alternative, decimals):
         assert result.query_n_samples[i] == one.n_samples
         assert result.query_n_positives[i] == one.n_positives
     assert (result.n_samples, result.n_positives) == (185, 15)
-    assert result.dependence == "independent"
     assert result.method == "analytic"
 
 
@@ -724,7 +726,7 @@ def test_false_discovery_rates(seed):
     sizes = [(30, 3)] * 6 + [(20, 0)] * 2 + [(40, 4)] * 5
     y_true, y_score, groups = random_run(rng, sizes, effect=1.0)
     with pytest.warns(UndefinedMetricWarning, match="2 of 13 queries have no positives"):
-        result = mean_average_precision_test(y_true, y_score, groups=groups)
+        result = average_precision_test(y_true, y_score, groups=groups)
     tested = result.query_n_positives > 0
     assert tested.sum() == 11
     assert result.n_queries_without_positives == 2
@@ -742,7 +744,7 @@ def test_false_discovery_rates(seed):
 def test_warning_names_queries_without_positives():
     y_true, y_score = [1, 0] + [0] * 14, list(range(16))
     groups = ["one", "one"] + [f"q{i // 2}" for i in range(14)]
-    for function in (mean_average_precision_test, mean_average_precision_score):
+    for function in (average_precision_test, mean_average_precision_score):
         with pytest.warns(UndefinedMetricWarning) as caught:
             function(y_true, y_score, groups=groups)
         messages = [str(w.message) for w in caught]
@@ -755,7 +757,7 @@ def test_warning_names_queries_without_positives():
 
 def test_no_positives_at_all():
     with pytest.warns(UndefinedMetricWarning, match="2 of 2 queries"):
-        result = mean_average_precision_test([0, 0, 0], [1, 2, 3], groups=["a", "a", "b"])
+        result = average_precision_test([0, 0, 0], [1, 2, 3], groups=["a", "a", "b"])
     assert (result.statistic, result.pvalue) == (0.0, 1.0)
     assert math.isnan(result.zscore)
     assert math.isnan(result.adjusted_statistic)
@@ -795,9 +797,9 @@ def numbers_of(result):
 )
 def test_groups_of_any_kind(name, container):
     y_true, y_score, groups = random_run(np.random.default_rng(9), [(20, 3), (9, 1), (20, 3)], 1)
-    plain = mean_average_precision_test(y_true, y_score, groups=groups)
+    plain = average_precision_test(y_true, y_score, groups=groups)
     names = [name(i) for i in groups.tolist()]
-    result = mean_average_precision_test(y_true, y_score, groups=container(names))
+    result = average_precision_test(y_true, y_score, groups=container(names))
     assert result.queries == list(dict.fromkeys(names))
     expected, overall = numbers_of(plain)
     found, found_overall = numbers_of(result)
@@ -814,10 +816,10 @@ def test_groups_of_any_kind(name, container):
 def test_order_of_rows_does_not_matter(seed):
     rng = np.random.default_rng(seed)
     y_true, y_score, groups = random_run(rng, [(20, 3), (9, 1), (20, 3), (300, 4)], 1)
-    first, overall = numbers_of(mean_average_precision_test(y_true, y_score, groups=groups))
+    first, overall = numbers_of(average_precision_test(y_true, y_score, groups=groups))
     order = rng.permutation(y_true.size)
     rows = y_true[order], y_score[order]
-    again, overall_again = numbers_of(mean_average_precision_test(*rows, groups=groups[order]))
+    again, overall_again = numbers_of(average_precision_test(*rows, groups=groups[order]))
     assert again == first
     assert overall_again == pytest.approx(overall, rel=1e-12)
 
@@ -825,23 +827,23 @@ def test_order_of_rows_does_not_matter(seed):
 def test_scores_are_compared_within_a_query_only():
     y_true, y_score, groups = random_run(np.random.default_rng(1), [(20, 3), (9, 2)], 1)
     shifted = y_score + 100.0 * groups
-    one = mean_average_precision_test(y_true, y_score, groups=groups)
-    other = mean_average_precision_test(y_true, np.exp(shifted / 50.0), groups=groups)
+    one = average_precision_test(y_true, y_score, groups=groups)
+    other = average_precision_test(y_true, np.exp(shifted / 50.0), groups=groups)
     assert numbers_of(one) == numbers_of(other)
 
 
 def test_rankings_in_place_of_rows():
     y_true, y_score, groups = random_run(np.random.default_rng(3), [(20, 3), (9, 2), (9, 1)], 1)
-    by_rows = mean_average_precision_test(y_true, y_score, groups=groups)
+    by_rows = average_precision_test(y_true, y_score, groups=groups)
     rankings = {
         name: Ranking.from_scores(y_true[groups == name], y_score[groups == name])
         for name in by_rows.queries
     }
-    by_mapping = mean_average_precision_test(rankings)
+    by_mapping = average_precision_test(rankings)
     assert by_mapping.queries == by_rows.queries
     assert numbers_of(by_mapping) == numbers_of(by_rows)
     for container in (list, tuple):
-        by_sequence = mean_average_precision_test(container(rankings.values()))
+        by_sequence = average_precision_test(container(rankings.values()))
         assert by_sequence.queries == [0, 1, 2]
         assert by_sequence.pvalue == by_rows.pvalue
         assert np.array_equal(by_sequence.query_pvalue, by_rows.query_pvalue)
@@ -850,8 +852,8 @@ def test_rankings_in_place_of_rows():
 def test_labels_with_pos_label():
     y_true, y_score, groups = random_run(np.random.default_rng(3), [(20, 3), (9, 2)])
     labels = np.where(y_true == 1, "match", "other")
-    named = mean_average_precision_test(labels, y_score, groups=groups, pos_label="match")
-    plain = mean_average_precision_test(y_true, y_score, groups=groups)
+    named = average_precision_test(labels, y_score, groups=groups, pos_label="match")
+    plain = average_precision_test(y_true, y_score, groups=groups)
     assert numbers_of(named) == numbers_of(plain)
 
 
@@ -874,7 +876,7 @@ def test_labels_with_pos_label():
         ("abab", TypeError, "must hold the query of each sample; got 'abab' of type str"),
     ],
 )
-@pytest.mark.parametrize("function", [mean_average_precision_test, mean_average_precision_score])
+@pytest.mark.parametrize("function", [average_precision_test, mean_average_precision_score])
 def test_wrong_groups(groups, error, message, function):
     with pytest.raises(error, match=message):
         function([1, 0, 1, 0], [4, 3, 2, 1], groups=groups)
@@ -889,24 +891,30 @@ PAIRS = {"groups": ["a", "a", "b", "b"]}
     ("arguments", "options", "error", "message"),
     [
         (([1, 0],), {}, TypeError, "y_score is missing"),
-        (([1, 0],), {"groups": ["a", "a"]}, TypeError, "y_score is missing"),
-        (ROWS, {}, TypeError, "groups is missing: pass y_true, y_score and groups"),
-        ((RANKING,), {}, TypeError, "y_true is a single Ranking"),
+        (([1, 0],), {"groups": ["a", "a"]}, TypeError, "groups needs y_true and y_score"),
+        ((RANKING,), {"groups": ["a", "a"]}, TypeError, "groups needs y_true and y_score"),
         (([RANKING], [1, 2]), {}, TypeError, "y_score must be left out"),
         (([RANKING],), {"groups": ["a"]}, TypeError, "groups must be left out"),
         (([],), {}, TypeError, "y_score is missing"),
         (({},), {}, TypeError, "y_score is missing"),
         (([RANKING, 3],), {}, TypeError, "y_score is missing"),
-        (([RANKING],), {"dependence": "shared"}, TypeError, "shared' needs y_true, y_score"),
-        (ROWS, {**PAIRS, "dependence": "copula"}, ValueError, "'shared'; got 'copula'"),
         (ROWS, {**PAIRS, "alternative": "more"}, ValueError, "alternative must be"),
         (ROWS, {**PAIRS, "method": "zhang_su"}, ValueError, "mean average precision; got 'zhang"),
         (ROWS, {**PAIRS, "n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
         (
             ROWS,
-            {**PAIRS, "dependence": "shared", "method": "analytic"},
+            {**PAIRS, "clusters": [0, 1, 0, 1], "method": "analytic"},
             ValueError,
-            "method='analytic' is not available for a mean over queries with shared labels",
+            "method='analytic' is not available for permutation within strata, of whole clusters",
+        ),
+        *(
+            (ROWS, {**PAIRS, **option}, ValueError, f"{next(iter(option))} cannot be combined with")
+            for option in (
+                {"sample_weight": [1, 2, 1, 2]},
+                {"order": range(4)},
+                {"average": "macro"},
+                {"n_exceedances": 3},
+            )
         ),
         (([1, 0, 1], [1, 2]), {"groups": ["a", "a"]}, ValueError, "(?i)y_true.*y_score|length"),
         (([1, 0, 1, 0], [4, 3, math.nan, 1]), PAIRS, ValueError, "y_score must be finite"),
@@ -916,7 +924,7 @@ PAIRS = {"groups": ["a", "a", "b", "b"]}
 )
 def test_wrong_arguments(arguments, options, error, message):
     with pytest.raises(error, match=message):
-        mean_average_precision_test(*arguments, **options)
+        average_precision_test(*arguments, **options)
 
 
 def test_score_refuses_an_estimator():
@@ -931,8 +939,8 @@ def test_permutation_agrees_with_the_exact_test():
     y_true, y_score, groups = random_run(
         np.random.default_rng(5), [(18, 3)] * 3 + [(12, 2)], 1, 0.5
     )
-    exact = mean_average_precision_test(y_true, y_score, groups=groups)
-    sampled = mean_average_precision_test(y_true, y_score, groups=groups, method="permutation")
+    exact = average_precision_test(y_true, y_score, groups=groups)
+    sampled = average_precision_test(y_true, y_score, groups=groups, method="permutation")
     assert sampled.method == "permutation"
     for p, found, error in (
         (exact.pvalue, sampled.pvalue, sampled.pvalue_relative_error),
@@ -946,10 +954,15 @@ def test_permutation_agrees_with_the_exact_test():
         assert found == pytest.approx((round(found * 10_000)) / 10_000, rel=1e-12)
         assert abs(found - p) < 5.0 * math.sqrt(p * (1.0 - p) / 9999) + 2e-4
         assert error == pytest.approx(math.sqrt((1.0 - found) / (found * 9999)), rel=1e-9)
-    other = mean_average_precision_test(
+    other = average_precision_test(
         y_true, y_score, groups=groups, method="permutation", random_state=1
     )
     assert np.any(other.query_pvalue != sampled.query_pvalue)
+
+
+def items(groups):
+    """The place of each row in its query, for queries that rank the same items."""
+    return np.arange(groups.size) % np.count_nonzero(groups == groups[0])
 
 
 def shared_run(rng, n_samples, n_positives, n_queries, noise, decimals=None):
@@ -985,8 +998,8 @@ def enumerated_shared_runs(decimals):
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
 def test_shared_labels_equal_enumeration(decimals, alternative):
     for y_true, y_score, groups, values in enumerated_shared_runs(decimals):
-        result = mean_average_precision_test(
-            y_true, y_score, groups=groups, dependence="shared", alternative=alternative
+        result = average_precision_test(
+            y_true, y_score, groups=groups, clusters=items(groups), alternative=alternative
         )
         p = share(np.sort(values), result.statistic, alternative)
         assert result.method == "permutation"
@@ -1004,20 +1017,19 @@ def test_same_scores_in_every_query():
     rng = np.random.default_rng(0)
     y_true, y_score, groups = shared_run(rng, 40, 5, 6, 0.0)
     y_score = y_score + 2.0 * y_true
-    shared = mean_average_precision_test(
-        y_true, y_score, groups=groups, dependence="shared", n_resamples=49_999
+    shared = average_precision_test(
+        y_true, y_score, groups=groups, clusters=items(groups), n_resamples=49_999
     )
     alone = average_precision_test(y_true[:40], y_score[:40])
-    independent = mean_average_precision_test(y_true, y_score, groups=groups)
+    independent = average_precision_test(y_true, y_score, groups=groups)
     assert shared.statistic == pytest.approx(alone.statistic)
     error = math.sqrt(alone.pvalue * (1.0 - alone.pvalue) / 49_999)
     assert abs(shared.pvalue - alone.pvalue) < 5.0 * error + 2e-5
     # Six queries that say the same six times look like far more.
     assert independent.pvalue < 0.2 * alone.pvalue
     assert independent.zscore == pytest.approx(math.sqrt(6.0) * alone.zscore, rel=1e-9)
-    assert (shared.n_samples, shared.n_positives) == (40, 5)
+    assert (shared.n_samples, shared.n_positives) == (240, 30)
     assert (independent.n_samples, independent.n_positives) == (240, 30)
-    assert shared.dependence == "shared"
     # What is stated of each query does not depend on the others.
     for query in range(6):
         assert shared.query_n_samples[query] == 40
@@ -1025,20 +1037,11 @@ def test_same_scores_in_every_query():
         assert shared.query_pvalue[query] == pytest.approx(p, rel=1e-9)
 
 
-def test_shared_labels_must_be_the_same():
-    message = r"of query 'b' differ from those of query 'a'"
-    with pytest.raises(ValueError, match=message):
-        mean_average_precision_test(
-            [1, 0, 0, 0, 1, 0], range(6), groups=list("aaabbb"), dependence="shared"
+def test_items_must_have_the_same_label_in_all_queries():
+    with pytest.raises(ValueError, match="The labels in cluster 0 differ"):
+        average_precision_test(
+            [1, 0, 0, 0, 1, 0], range(6), groups=list("aaabbb"), clusters=[0, 1, 2] * 2
         )
-    with pytest.raises(ValueError, match=message):
-        mean_average_precision_test(
-            [1, 0, 0, 1, 0], range(5), groups=list("aaabb"), dependence="shared"
-        )
-    result = mean_average_precision_test(
-        [1, 1, 0, 0, 0, 0], range(6), groups=list("ababab"), dependence="shared"
-    )
-    assert result.queries == ["a", "b"]
 
 
 # Results
@@ -1048,15 +1051,20 @@ def test_number_of_jobs_does_not_matter():
     y_true, y_score, groups = random_run(np.random.default_rng(5), [(60, 4), (12, 2), (90, 4)], 1)
     for options in ({}, {"method": "permutation", "n_resamples": 2000}):
         one, two = (
-            mean_average_precision_test(y_true, y_score, groups=groups, n_jobs=n_jobs, **options)
+            average_precision_test(y_true, y_score, groups=groups, n_jobs=n_jobs, **options)
             for n_jobs in (1, 2)
         )
         assert numbers_of(one) == numbers_of(two)
     rng = np.random.default_rng(1)
     y_true, y_score, groups = shared_run(rng, 30, 4, 3, 1.0)
     one, two = (
-        mean_average_precision_test(
-            y_true, y_score, groups=groups, dependence="shared", n_resamples=2000, n_jobs=n_jobs
+        average_precision_test(
+            y_true,
+            y_score,
+            groups=groups,
+            clusters=items(groups),
+            n_resamples=2000,
+            n_jobs=n_jobs,
         )
         for n_jobs in (1, 2)
     )
@@ -1065,7 +1073,7 @@ def test_number_of_jobs_does_not_matter():
 
 def test_columns_and_table():
     y_true, y_score, groups = random_run(np.random.default_rng(5), [(60, 4), (12, 2), (90, 4)], 1)
-    result = mean_average_precision_test(y_true, y_score, groups=groups)
+    result = average_precision_test(y_true, y_score, groups=groups)
     table = result.to_frame()
     assert list(table.columns) == ["query", *COLUMNS]
     assert table["query"].tolist() == result.queries
@@ -1074,25 +1082,25 @@ def test_columns_and_table():
     for name in COLUMNS:
         assert np.array_equal(table[name], getattr(result, f"query_{name}"))
     pairs = [(i, "x") for i in groups.tolist()]
-    table = mean_average_precision_test(y_true, y_score, groups=pairs).to_frame()
+    table = average_precision_test(y_true, y_score, groups=pairs).to_frame()
     assert table["query"].tolist() == list(dict.fromkeys(pairs))
 
 
 def test_repr_and_sentence():
-    result = mean_average_precision_test(
+    result = average_precision_test(
         {"x": Ranking.from_counts([1] * 4, [1, 0, 0, 0]), "y": Ranking.from_counts([2], [1])}
     )
     # Average precisions 1 and 1/2, of which the second is the only one possible.
     assert repr(result) == (
-        "MeanAveragePrecisionTestResult(metric=AveragePrecision(), statistic=0.75, "
+        "QueriesTestResult(metric=AveragePrecision(), statistic=0.75, "
         "chance=0.5104, pvalue=0.25, zscore=1.647, n_samples=6, n_positives=2, "
-        "alternative='greater', method='analytic', dependence='independent', queries=['x', 'y'])"
+        "alternative='greater', method='analytic', queries=['x', 'y'])"
     )
     assert result.summary() == (
         "Mean average precision over 2 queries was 0.75 (chance 0.51, z = 1.65), p = 0.2500 for "
         "better than random labelling (exact test, one-sided; 2 positives among 6 samples)."
     )
-    assert isinstance(result, MeanAveragePrecisionTestResult)
+    assert isinstance(result, QueriesTestResult)
     for name in ("statistic", "pvalue", "log10_pvalue", "zscore", "adjusted_statistic"):
         assert type(getattr(result, name)) is float
     assert type(result.n_samples) is type(result.n_queries_without_positives) is int
@@ -1102,14 +1110,12 @@ def test_random_generator_as_the_source():
     y_true, y_score, groups = random_run(np.random.default_rng(5), [(60, 4), (12, 2)])
     options = {"groups": groups, "method": "permutation", "n_resamples": 500}
     first, second = (
-        mean_average_precision_test(
-            y_true, y_score, random_state=np.random.default_rng(8), **options
-        )
+        average_precision_test(y_true, y_score, random_state=np.random.default_rng(8), **options)
         for _ in range(2)
     )
     assert numbers_of(first) == numbers_of(second)
     with pytest.raises(ValueError, match="random_state"):
-        mean_average_precision_test(y_true, y_score, random_state=-1, **options)
+        average_precision_test(y_true, y_score, random_state=-1, **options)
 
 
 # Size
@@ -1136,7 +1142,7 @@ def test_pvalues_of_random_runs_are_uniform(long):
 def test_pvalues_of_queries_of_random_runs():
     rng = np.random.default_rng(22)
     y_true, y_score, groups = random_run(rng, [(25, 3)] * 1500)
-    result = mean_average_precision_test(y_true, y_score, groups=groups, method="auto")
+    result = average_precision_test(y_true, y_score, groups=groups, method="auto")
     # A single query has atoms: its size is at most the level.
     for level in (0.05, 0.2):
         rejected = np.mean(result.query_pvalue <= level)
@@ -1151,11 +1157,124 @@ def test_size_with_shared_labels(long):
     shared, values = [], []
     for _ in range(300 if long else 150):
         y_true, y_score, groups = shared_run(rng, 40, 3, 10, 0.5)
-        options = {"groups": groups, "dependence": "shared", "n_resamples": 499}
-        result = mean_average_precision_test(y_true, y_score, **options)
+        options = {"groups": groups, "clusters": items(groups), "n_resamples": 499}
+        result = average_precision_test(y_true, y_score, **options)
         shared.append(result.pvalue)
         values.append(result.statistic)
     assert stats.kstest(shared, "uniform").pvalue > 1e-3
     # As if they were independent, which they are not, many more than 5% are rejected.
     draws = metric_null_distribution([40] * 10, [3] * 10).rvs(20_000, random_state=0)
     assert np.mean(values >= np.quantile(draws, 0.95)) > 0.12
+
+
+# Other metrics
+
+
+def first_hit(labels, scores):
+    return 1.0 / (1 + np.argmax(labels[np.argsort(-scores)])) if labels.any() else 0.0
+
+
+def dcg_of(labels, scores):
+    return ndcg_score([labels], [scores]) if np.any(labels) else 0.0
+
+
+METRICS = {
+    "roc_auc": roc_auc_score,
+    "ndcg": dcg_of,
+    "reciprocal_rank": first_hit,
+    "recall@2": RecallAtK(2),
+    "bedroc": Bedroc(),
+}
+
+
+def all_labellings(labels):
+    """Every order of the labels of a query, or of its grades."""
+    return [np.array(own) for own in set(itertools.permutations(labels.tolist()))]
+
+
+@pytest.mark.numeric
+@pytest.mark.parametrize("metric", METRICS)
+def test_queries_of_other_metrics_equal_enumeration(metric):
+    rng, value = np.random.default_rng(8), METRICS[metric]
+    y_true, y_score, groups = random_run(rng, [(6, 2), (5, 1), (6, 3)], effect=1.0)
+    result = metric_test(y_true, y_score, metric=metric, groups=groups)
+    members = [groups == query for query in result.queries]
+    values = [
+        [value(labels, y_score[own]) for labels in all_labellings(y_true[own])] for own in members
+    ]
+    observed = [value(y_true[own], y_score[own]) for own in members]
+    assert result.method == "analytic"
+    assert result.query_statistic == pytest.approx(observed, rel=1e-12)
+    means = np.sort([math.fsum(own) / 3 for own in itertools.product(*values)])
+    assert result.pvalue == pytest.approx(share(means, np.mean(observed), "greater"), rel=1e-11)
+    alone = [share(np.sort(own), x, "greater") for own, x in zip(values, observed, strict=True)]
+    assert result.query_pvalue == pytest.approx(alone, rel=1e-11)
+    assert result.to_dict()["pvalue"] == result.pvalue
+    assert len(result.to_frame()) == 3
+    title = as_metric(metric).title
+    assert result.summary().startswith(f"Mean {in_sentence(title)} over 3 queries was")
+    by_rankings = metric_test(
+        [Ranking.from_scores(y_true[own], y_score[own]) for own in members], metric=metric
+    )
+    assert by_rankings.pvalue == result.pvalue
+
+
+@pytest.mark.numeric
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_queries_with_grades_equal_enumeration(alternative):
+    grades, scores = np.array([3, 0, 1, 0, 2, 0, 0, 1, 0, 0, 1, 1, 1]), np.arange(13) % 5 / 4
+    groups = np.repeat(["a", "b", "c"], [6, 4, 3])
+    result = metric_test(
+        grades, scores, metric="ndcg", groups=groups, alternative=alternative, n_resamples=4999
+    )
+    members = [groups == query for query in "abc"]
+    values = [
+        [dcg_of(labels, scores[own]) for labels in all_labellings(grades[own])] for own in members
+    ]
+    means = np.sort([math.fsum(own) / 3 for own in itertools.product(*values)])
+    observed = [dcg_of(grades[own], scores[own]) for own in members]
+    assert result.method == "permutation"
+    assert result.query_statistic == pytest.approx(observed, rel=1e-12)
+    null = result.null_distribution
+    assert null.stats("mv") == pytest.approx((means.mean(), means.var()), rel=1e-9)
+    p = share(means, result.statistic, alternative)
+    assert abs(result.pvalue - p) <= 10.0 * math.sqrt(p / 4999) + 4e-4
+    for query in range(3):
+        p = share(np.sort(values[query]), observed[query], alternative)
+        assert abs(result.query_pvalue[query] - p) <= 10.0 * math.sqrt(p / 4999) + 4e-4
+    with pytest.raises(ValueError, match="not available for NDCG with graded relevance"):
+        metric_test(grades, scores, metric="ndcg", groups=groups, method="analytic")
+    with pytest.raises(ValueError, match="strata cannot be combined with groups for graded"):
+        metric_test(grades, scores, metric="ndcg", groups=groups, strata=np.arange(13) % 2)
+
+
+def test_grades_of_a_query_without_any():
+    grades, scores = [3, 0, 1, 0, 2, 0, 0, 0, 0], np.arange(9.0)
+    with pytest.warns(UndefinedMetricWarning, match="1 of 2 queries have no positives"):
+        result = metric_test(grades, scores, metric="ndcg", groups=[0] * 6 + [1] * 3)
+    assert result.query_pvalue[1] == 1.0
+    assert result.query_statistic[1] == 0.0
+    one = metric_test(grades[:6], scores[:6], metric="ndcg")
+    assert result.statistic == pytest.approx(one.statistic / 2)
+
+
+def test_the_mean_of_a_custom_metric_is_drawn_and_its_queries_are_exact():
+    class Zipf(RankStatistic):
+        def weights(self, ranks, n_samples, n_positives):
+            return 1.0 / ranks
+
+    metric = Zipf()
+    y_true, y_score, groups = random_run(np.random.default_rng(8), [(6, 2), (5, 1), (6, 3)])
+    result = metric_test(y_true, y_score, metric=metric, groups=groups)
+    assert result.method == "permutation"
+    own = groups == result.queries[0]
+    alone = metric_test(y_true[own], y_score[own], metric=metric)
+    assert result.query_pvalue[0] == alone.pvalue
+    assert alone.method == "analytic"
+
+
+def test_queries_without_negatives_are_named():
+    with pytest.warns(UndefinedMetricWarning, match="1 of 2 queries have no negatives"):
+        result = metric_test([1, 0, 1, 1], [4, 3, 2, 1], metric="roc_auc", groups=list("aabb"))
+    assert result.query_statistic.tolist() == [1.0, 0.0]
+    assert result.query_pvalue.tolist() == [0.5, 1.0]

@@ -18,7 +18,6 @@ from sklearn_rankinf import (
     Ranking,
     ap_null_distribution,
     average_precision_test,
-    mean_average_precision_test,
     metric_null_distribution,
     metric_test,
     recall_at_k_test,
@@ -437,7 +436,7 @@ def test_hint_at_a_reversed_score():
         "auc": lambda **options: metric_test(y_true, y_score, **options, metric="roc_auc"),
         "recall": lambda **options: recall_at_k_test(y_true, y_score, k=100, **options),
         "array": lambda **options: recall_at_k_test(y_true, y_score, k=[100, 150], **options),
-        "map": lambda **options: mean_average_precision_test(
+        "map": lambda **options: average_precision_test(
             y_true, y_score, groups=[0] * 300, **options
         ),
         "permutation": lambda **options: average_precision_test(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_rankinf import mean_average_precision_test
+from sklearn_rankinf import average_precision_test
 
 N_PERMUTATIONS = 199
 
@@ -45,7 +45,7 @@ def test_size_of_the_mean(name, long):
     respected, smallest, ignored = np.empty((3, n_data_sets))
     for i in range(n_data_sets):
         y_true, y_score, groups, members = draw(rng)
-        result = mean_average_precision_test(
+        result = average_precision_test(
             y_true,
             y_score,
             groups=groups,
@@ -55,7 +55,7 @@ def test_size_of_the_mean(name, long):
         )
         respected[i], smallest[i] = result.pvalue, result.query_pvalue_maxt.min()
         if i < 30:
-            ignored[i] = mean_average_precision_test(
+            ignored[i] = average_precision_test(
                 y_true,
                 y_score,
                 groups=groups,
@@ -78,11 +78,11 @@ def test_family_wise_error_of_shared_labels(n_signals, long):
     found = np.empty((2, n_data_sets))
     for i in range(n_data_sets):
         y_true, y_score, groups = shared_run(rng, 1.5, n_signals)
-        result = mean_average_precision_test(
+        result = average_precision_test(
             y_true,
             y_score,
             groups=groups,
-            dependence="shared",
+            clusters=np.arange(y_true.size) % (y_true.size // np.unique(groups).size),
             n_resamples=N_PERMUTATIONS,
             random_state=i,
         )
