@@ -110,7 +110,7 @@ SIGNATURES = {
     ),
     "metric_test": (
         f"(y_true, y_score=None, *, metric='average_precision', k=None, {LABELS}, {WEIGHTS}, "
-        f"{PERMUTATIONS})"
+        f"groups=None, {PERMUTATIONS})"
     ),
     "adjusted_average_precision_score": (
         "(y_true, y_score=None, *, k=None, normalize='min', pos_label=1)"
@@ -122,7 +122,8 @@ SIGNATURES = {
     "average_precision_neg_log10_pvalue": f"(y_true, y_score=None, *, {SCORE_OPTIONS})",
     "average_precision_pvalue": f"(y_true, y_score=None, *, {SCORE_OPTIONS})",
     "average_precision_test": (
-        f"(y_true, y_score=None, *, k=None, normalize='min', {LABELS}, {WEIGHTS}, {PERMUTATIONS})"
+        f"(y_true, y_score=None, *, k=None, normalize='min', {LABELS}, {WEIGHTS}, groups=None, "
+        f"{PERMUTATIONS})"
     ),
     "PrecisionRecallPosterior": "(tp, fp, fn, prior=0.5)",
     "PrecisionRecallPosterior.f_score": "(self, beta=1.0)",
@@ -363,8 +364,8 @@ NULL_DISTRIBUTIONS = [
 ]
 # Metrics differ in the approximations that they have, and average precision has a k that may be
 # left out, while those at k take several.
-# The null distribution of any metric also accepts sequences of sizes.
-DIFFER = {"k", "method", "n_samples", "n_positives", "tie_sizes"}
+# The null distribution of any metric also accepts sequences of sizes, and some tests queries.
+DIFFER = {"k", "method", "n_samples", "n_positives", "tie_sizes", "y_true"}
 
 
 @pytest.mark.parametrize("names", [TESTS_BY_NAME, NULL_DISTRIBUTIONS], ids=lambda names: names[0])
