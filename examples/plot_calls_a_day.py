@@ -49,7 +49,7 @@ print(
     f"expected by chance {n_calls * n_frauds / n_payments:.1f}, needed at 5 % and 0.1 %: {needed}"
 )
 for name, score in scores.items():
-    result = metric_test(is_fraud, score, metric="precision_at_k", k=n_calls)
+    result = metric_test(is_fraud, score, metric=f"precision@{n_calls}")
     print(f"{name}: {result.hits:.0f} hits, p = {result.pvalue:.1e}")
 
 curve = top_k_significance_curve(is_fraud, scores["new model"], alpha=[0.05, 0.001])
@@ -64,7 +64,7 @@ from sklearn_rankinf import metric_power
 
 for auc in (0.7, 0.8, 0.87):
     result = metric_power(
-        n_payments, n_frauds, metric="precision_at_k", k=n_calls, auc=auc, model="binormal"
+        n_payments, n_frauds, metric=f"precision@{n_calls}", auc=auc, model="binormal"
     )
     print(
         f"AUC {auc}: {n_calls * result.mean:.1f} hits expected, "
@@ -103,8 +103,7 @@ day = metric_comparison_test(
     is_fraud,
     scores["new model"],
     scores["old model"],
-    metric="precision_at_k",
-    k=n_calls,
+    metric=f"precision@{n_calls}",
     method="influence",
 )
 print(day.summary())
@@ -129,8 +128,7 @@ for n_days in days:
         auc_a=auc_new,
         auc_b=auc_old,
         correlation=0.7,
-        metric="precision_at_k",
-        k=n_calls / n_payments,
+        metric=f"precision@{n_calls / n_payments}",
         method="influence",
         n_resamples=300,
     )

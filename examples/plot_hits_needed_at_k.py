@@ -107,11 +107,11 @@ print(f"{y_test.sum()} targets among {y_test.size} items")
 # targets, or as a fraction of the first k items. k may also be a fraction of the list, and an array
 # of k yields one test for each.
 
-from sklearn_rankinf import metric_test, recall_at_k_test
+from sklearn_rankinf import PrecisionAtK, metric_test, recall_at_k_test
 
 cuts = [20, 50, 100, 200]
 recall = recall_at_k_test(y_test, y_score, k=cuts)
-precision = metric_test(y_test, y_score, metric="precision_at_k", k=cuts)
+precision = metric_test(y_test, y_score, metric=PrecisionAtK(cuts))
 needed = min_hits_at_k(n_samples, n_positives, k=cuts)
 print("   k  hits  needed  recall  precision         p")
 for i, k in enumerate(cuts):
@@ -189,7 +189,7 @@ for k in (20, 50, 100):
 from sklearn_rankinf import metric_null_distribution
 
 null = metric_null_distribution(
-    n_samples, n_positives, metric="recall_at_k", k=50, tie_sizes=ranking.tie_sizes
+    n_samples, n_positives, metric="recall@50", tie_sizes=ranking.tie_sizes
 )
 print(f"hits to be exceeded at k = 50: {n_positives * null.isf(0.05):.3f}")
 print(f"without ties: {min_hits_at_k(n_samples, n_positives, k=50) - 1}")

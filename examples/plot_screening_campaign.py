@@ -133,7 +133,7 @@ print(f"p = {average_precision_test(is_active[rest], score[rest]).pvalue:.2f}")
 
 from sklearn_rankinf import metric_interval
 
-enrichment = metric_interval(is_active, score, metric="enrichment_at_k", k=100)
+enrichment = metric_interval(is_active, score, metric="enrichment@100")
 print(enrichment.summary())
 
 # %%

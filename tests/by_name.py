@@ -10,7 +10,9 @@ from sklearn_rankinf import (
     DiscountedCumulativeGain,
     EnrichmentAtK,
     FScoreAtK,
+    PrecisionAtK,
     RankStatistic,
+    RecallAtK,
     ReciprocalRank,
     RobustInitialEnhancement,
     metric_null_distribution,
@@ -63,6 +65,9 @@ rie_test = _test_of(RobustInitialEnhancement, ["alpha"])
 rie_null_distribution = _null_distribution_of(RobustInitialEnhancement, ["alpha"])
 dcg_test = _test_of(*_OF_DCG)
 dcg_null_distribution = _null_distribution_of(*_OF_DCG)
+precision_at_k_test = _test_of(PrecisionAtK, ["k"])
+precision_at_k_null_distribution = _null_distribution_of(PrecisionAtK, ["k"])
+recall_at_k_null_distribution = _null_distribution_of(RecallAtK, ["k"])
 enrichment_at_k_test = _test_of(EnrichmentAtK, ["k"])
 enrichment_at_k_null_distribution = _null_distribution_of(EnrichmentAtK, ["k"])
 reciprocal_rank_test = partial(metric_test, metric=ReciprocalRank())
@@ -81,10 +86,10 @@ def _dcg_by(function):
 # Values by functions of labels and scores.
 _SCORES = {
     "average_precision": average_precision_score,
-    "recall_at_k": recall_at_k_score,
-    "precision_at_k": precision_at_k_score,
-    "enrichment_at_k": lambda *data, k, **options: EnrichmentAtK(k)(*data, **options),
-    "f_score_at_k": lambda *data, k, **options: FScoreAtK(k)(*data, **options),
+    "recall": recall_at_k_score,
+    "precision": precision_at_k_score,
+    "enrichment": lambda *data, k, **options: EnrichmentAtK(k)(*data, **options),
+    "f_score": lambda *data, k, **options: FScoreAtK(k)(*data, **options),
     "roc_auc": roc_auc_score,
     "dcg": _dcg_by(dcg_score),
     "ndcg": _dcg_by(ndcg_score),
@@ -94,33 +99,29 @@ _SCORES = {
 }
 
 
+def with_cut_off(name, k=0.4):
+    """The name of a metric, with a cut-off if it needs one."""
+    return f"{name}@{k}" if needs_k(METRICS[name]) else name
+
+
 @dataclass(frozen=True)
 class Named:
-    """A metric by its name, with a k if it needs one, and the functions that belong to it."""
+    """A metric by its name, with a cut-off if it needs one, and its functions."""
 
     name: str
-    k: float = 0.4
 
     @property
-    def needs_k(self):
-        return needs_k(METRICS[self.name])
-
-    @property
-    def options(self):
-        """The option k for the metrics that need one."""
-        return {"k": self.k} if self.needs_k else {}
+    def metric(self):
+        return with_cut_off(self.name)
 
     def score(self, y_true, y_score, **options):
-        return _SCORES[self.name](y_true, y_score, **(self.options | options))
+        cut_off = {"k": 0.4} if self.metric != self.name else {}
+        return _SCORES[self.name](y_true, y_score, **(cut_off | options))
 
     @property
     def test(self):
         """The test, without a frame of its own, so that warnings refer to its caller."""
-        return partial(metric_test, metric=self.name, **self.options)
-
-    @property
-    def null_distribution(self):
-        return partial(metric_null_distribution, metric=self.name, **self.options)
+        return partial(metric_test, metric=self.metric)
 
 
 NAMED = {name: Named(name) for name in METRICS}

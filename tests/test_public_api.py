@@ -49,26 +49,26 @@ SIGNATURES = {
     "Ranking.from_scores": "(y_true, y_score, *, pos_label=1)",
     "average_precision_at_k_score": ("(y_true, y_score=None, *, k, normalize='min', pos_label=1)"),
     "min_detectable_odds": (
-        "(n_samples, n_positives, *, metric='average_precision', k=None, alpha=0.05, power=0.8, "
+        "(n_samples, n_positives, *, metric='average_precision', alpha=0.05, power=0.8, "
         "model='wallenius', method='auto', n_resamples=10000, random_state=0)"
     ),
     "min_positives": (
-        "(*, prevalence, metric='average_precision', k=None, odds=None, auc=None, alpha=0.05, "
+        "(*, prevalence, metric='average_precision', odds=None, auc=None, alpha=0.05, "
         "power=0.8, model='wallenius', method='auto', n_resamples=10000, random_state=0, "
         "verbose=0)"
     ),
     "metric_comparison_power": (
         "(n_samples, n_positives, *, auc_a, auc_b, correlation=0.0, metric='average_precision', "
-        "k=None, alpha=0.05, alternative='two-sided', method='auto', "
+        "alpha=0.05, alternative='two-sided', method='auto', "
         "n_resamples=1000, random_state=0, n_jobs=None, verbose=0)"
     ),
     "metric_interval_width": (
-        "(n_samples, n_positives, *, auc, metric='average_precision', k=None, "
+        "(n_samples, n_positives, *, auc, metric='average_precision', "
         "confidence_level=0.95, method='auto', n_resamples=1000, random_state=0, n_jobs=None, "
         "verbose=0)"
     ),
     "metric_power": (
-        "(n_samples, n_positives, *, metric='average_precision', k=None, odds=None, auc=None, "
+        "(n_samples, n_positives, *, metric='average_precision', odds=None, auc=None, "
         "alpha=0.05, model='wallenius', method='auto', n_resamples=10000, random_state=0)"
     ),
     "min_hits_at_k": (
@@ -106,10 +106,10 @@ SIGNATURES = {
     "RobustInitialEnhancement": "(alpha=20.0)",
     "RocAuc": "()",
     "metric_null_distribution": (
-        f"(n_samples, n_positives, *, metric='average_precision', k=None, {DISTRIBUTION_OPTIONS})"
+        f"(n_samples, n_positives, *, metric='average_precision', {DISTRIBUTION_OPTIONS})"
     ),
     "metric_test": (
-        f"(y_true, y_score=None, *, metric='average_precision', k=None, {LABELS}, {WEIGHTS}, "
+        f"(y_true, y_score=None, *, metric='average_precision', {LABELS}, {WEIGHTS}, "
         f"groups=None, {PERMUTATIONS})"
     ),
     "adjusted_average_precision_score": (
@@ -147,27 +147,27 @@ SIGNATURES = {
     ),
     "PowerDisplay": "(results, *, name=None)",
     "PowerDisplay.from_design": (
-        "(n_samples, n_positives, *, metric='average_precision', k=None, odds=None, auc=None, "
+        "(n_samples, n_positives, *, metric='average_precision', odds=None, auc=None, "
         "name=None, ax=None, **options)"
     ),
     "cross_val_comparison": (
         "(estimator_a, estimator_b, X, y, *, cv=None, groups=None, clusters=None, "
-        "metric='average_precision', k=None, aggregate='pooled', pooling='ranks', method='auto', "
+        "metric='average_precision', aggregate='pooled', pooling='ranks', method='auto', "
         "pos_label=1, response_method=('decision_function', 'predict_proba'), params=None, "
         "n_resamples=9999, random_state=0, n_jobs=None, verbose=0)"
     ),
     "metric_comparison_test": (
-        "(y_true, y_score_a, y_score_b, *, metric='average_precision', k=None, pos_label=1, "
+        "(y_true, y_score_a, y_score_b, *, metric='average_precision', pos_label=1, "
         "alternative='two-sided', method='auto', margin=None, groups=None, strata=None, "
         "clusters=None, n_resamples=9999, random_state=0, n_jobs=None, verbose=0)"
     ),
     "metric_interval": (
-        "(y_true, y_score=None, *, metric='average_precision', k=None, pos_label=1, "
+        "(y_true, y_score=None, *, metric='average_precision', pos_label=1, "
         "confidence_level=0.95, method='auto', groups=None, clusters=None, n_resamples=9999, "
         "random_state=0, n_jobs=None)"
     ),
     "metric_multiple_comparison_test": (
-        "(y_true, y_scores, *, metric='average_precision', k=None, pos_label=1, reference=None, "
+        "(y_true, y_scores, *, metric='average_precision', pos_label=1, reference=None, "
         "correction='maxt', confidence_level=0.95, groups=None, clusters=None, strata=None, "
         "random_state=0)"
     ),
@@ -178,14 +178,14 @@ SIGNATURES = {
         "n_jobs=None, verbose=0)"
     ),
     "best_candidate_test": (
-        "(y_true, y_scores, *, metric='average_precision', k=None, standardize=True, strata=None, "
+        "(y_true, y_scores, *, metric='average_precision', standardize=True, strata=None, "
         "clusters=None, order=None, block_length=None, pos_label=1, n_resamples=9999, "
         "random_state=0, n_jobs=None, verbose=0)"
     ),
     "cross_val_significance": (
         "(estimator, X, y, *, groups=None, strata=None, clusters=None, order=None, "
         "block_length=None, cv=None, metric='average_precision', method='auto', "
-        "combine='bonferroni', k=None, pos_label=1, "
+        "combine='bonferroni', pos_label=1, "
         "response_method=('decision_function', 'predict_proba'), params=None, "
         "refit_permutations=None, n_resamples=9999, random_state=0, n_jobs=None, verbose=0)"
     ),
@@ -195,7 +195,7 @@ SIGNATURES = {
     ),
     "mean_average_precision_score": "(y_true, y_score, *, groups, pos_label=1)",
     "make_significance_scorer": (
-        "(metric='average_precision', *, method='auto', output='neg_log10_pvalue', k=None, "
+        "(metric='average_precision', *, method='auto', output='neg_log10_pvalue', "
         "pos_label=1, average=None, weights_follow='label', block_length=None, "
         "n_resamples=999, random_state=0, "
         "response_method=('decision_function', 'predict_proba'))"
@@ -385,7 +385,7 @@ def test_tests_by_name_have_the_parameters_of_the_test_of_any_metric(name):
     for joint, (kind, _) in own.items():
         # The three ways to restrict permutations share an entry, and are described there in full.
         for parameter in (names.strip() for names in joint.split(",")):
-            assert parameter in separate | {"normalize"}
+            assert parameter in separate | {"k", "normalize"}
             if parameter not in DIFFER | {"normalize"}:
                 assert complete[parameter][0] == kind, parameter
 
@@ -400,9 +400,8 @@ def test_every_public_function_is_typed(name):
 
 
 @pytest.mark.parametrize("method", ["analytic", "permutation", "binomial", "normal"])
-@pytest.mark.parametrize("k", [5, [5, 9]])
-def test_interface_of_a_distribution_at_k(method, k):
-    null = sklearn_rankinf.metric_null_distribution(20, 4, metric="recall_at_k", k=k, method=method)
+def test_interface_of_a_distribution_at_k(method):
+    null = sklearn_rankinf.metric_null_distribution(20, 4, metric="recall@5", method=method)
     for name, signature in DISTRIBUTION_SIGNATURES.items():
         assert plain_signature(getattr(null, name)) == signature, name
     attributes = {"method", "n_samples", "n_positives", "tie_sizes", "statistic"}

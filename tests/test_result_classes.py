@@ -51,7 +51,7 @@ RANDOM = DummyClassifier(strategy="stratified", random_state=0)
 
 RESULTS = {
     "test": lambda: average_precision_test(Y, A),
-    "test of hits": lambda: metric_test(Y, A, metric="recall_at_k", k=9),
+    "test of hits": lambda: metric_test(Y, A, metric="recall@9"),
     "test by permutation": lambda: average_precision_test(Y, A, clusters=np.arange(N), **FEW),
     "test of an approximation": lambda: average_precision_test(Y, A, method="normal"),
     "test of one class": lambda: average_precision_test(np.ones(9, int), A[:9]),

@@ -246,7 +246,6 @@ def metric_comparison_test(
     y_score_b: ArrayLike,
     *,
     metric: str | Metric = "average_precision",
-    k: float | None = None,
     pos_label: PosLabel = 1,
     alternative: str = "two-sided",
     method: str = "auto",
@@ -269,10 +268,8 @@ def metric_comparison_test(
         Scores of the two rankers, larger for samples more likely to be positive. They may be on
         different scales, because only ranks are used.
     metric : str or metric, default="average_precision"
-        A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
-    k : int or float, optional
-        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
-        samples, or a fraction of them between 0 and 1, rounded up.
+        A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
+        :func:`metric_test`.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
     alternative : {"two-sided", "greater", "less"}, default="two-sided"
@@ -318,7 +315,7 @@ def metric_comparison_test(
     Raises
     ------
     TypeError
-        If `y_true` is a ranking, if `k` is an array, or if an argument has the wrong type.
+        If `y_true` is a ranking, or if an argument has the wrong type.
     ValueError
         If labels or scores are invalid, if `margin` is not positive, or if the method is not
         available for the metric or with the other arguments.
@@ -395,7 +392,7 @@ def metric_comparison_test(
         margin = check_positive(margin, "margin")
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
-    chosen = as_metric(metric, k)
+    chosen = as_metric(metric)
     check_scalar_k(chosen)
     # A generator is drawn from once, so that the interval and the p-value use the same resamples.
     draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs, verbose)

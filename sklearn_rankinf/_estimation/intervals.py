@@ -41,7 +41,6 @@ def metric_interval(
     y_score: ArrayLike | None = None,
     *,
     metric: str | Metric = "average_precision",
-    k: float | None = None,
     pos_label: PosLabel = 1,
     confidence_level: float = 0.95,
     method: str = "auto",
@@ -65,10 +64,8 @@ def metric_interval(
         Scores, larger for samples more likely to be positive. For several classes one column per
         class, in sorted order of the labels. Required unless `y_true` is a ranking.
     metric : str or metric, default="average_precision"
-        A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
-    k : int or float, optional
-        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
-        samples, or a fraction of them between 0 and 1, rounded up.
+        A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
+        :func:`metric_test`.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored if `y_true` is a ranking or has several classes.
     confidence_level : float, default=0.95
@@ -104,8 +101,7 @@ def metric_interval(
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, if `k` is an array, or if an argument has
-        the wrong type.
+        If `y_score` is missing, or given with a ranking, or if an argument has the wrong type.
     ValueError
         If there are no positives or no negatives, if the metric is the reciprocal rank of one
         ranking, or if an option is not one of those above or cannot be combined with another.
@@ -164,13 +160,13 @@ def metric_interval(
     (True, 'influence')
     >>> result.target
     'average precision in the population, at the prevalence of the sample'
-    >>> metric_interval(y_true, y_score, metric="recall_at_k", k=0.1).method
+    >>> metric_interval(y_true, y_score, metric="recall@0.1").method
     'score'
     """
     confidence_level = check_confidence_level(confidence_level)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     n_jobs = check_n_jobs(n_jobs)
-    chosen = as_metric(metric, k)
+    chosen = as_metric(metric)
     check_scalar_k(chosen)
     if groups is not None:
         check_queries_alone(clusters=clusters)

@@ -213,7 +213,6 @@ def metric_multiple_comparison_test(
     y_scores: Any,
     *,
     metric: str | Metric = "average_precision",
-    k: float | None = None,
     pos_label: PosLabel = 1,
     reference: Any = None,
     correction: str = "maxt",
@@ -232,10 +231,8 @@ def metric_multiple_comparison_test(
     y_scores : dict, DataFrame or array-like of shape (n_samples, n_rankers)
         Scores of the rankers, by name or in columns.
     metric : str or metric, default="average_precision"
-        A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
-    k : int or float, optional
-        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
-        samples, or a fraction of them between 0 and 1, rounded up.
+        A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
+        :func:`metric_test`.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
     reference : object, optional
@@ -334,7 +331,7 @@ def metric_multiple_comparison_test(
     """
     confidence_level = check_confidence_level(confidence_level)
     correction = check_option(correction, "correction", _CORRECTIONS)
-    chosen = as_metric(metric, k)
+    chosen = as_metric(metric)
     check_scalar_k(chosen)
     if groups is not None:
         check_queries_alone(clusters=clusters, strata=strata)

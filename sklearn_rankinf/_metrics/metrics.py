@@ -1327,10 +1327,10 @@ def check_weights(statistic: Metric, n_samples: int, n_positives: int) -> None:
 METRICS: Mapping[str, Callable[..., Metric]] = MappingProxyType(
     {
         "average_precision": AveragePrecision,
-        "recall_at_k": RecallAtK,
-        "precision_at_k": PrecisionAtK,
-        "enrichment_at_k": EnrichmentAtK,
-        "f_score_at_k": FScoreAtK,
+        "recall": RecallAtK,
+        "precision": PrecisionAtK,
+        "enrichment": EnrichmentAtK,
+        "f_score": FScoreAtK,
         "roc_auc": RocAuc,
         "dcg": DiscountedCumulativeGain,
         "ndcg": partial(DiscountedCumulativeGain, normalize=True),
@@ -1342,10 +1342,10 @@ METRICS: Mapping[str, Callable[..., Metric]] = MappingProxyType(
 """Classes and functions that return a metric, by name."""
 
 
-def as_metric(metric: Any, k: Any = None) -> Metric:
+def as_metric(metric: Any) -> Metric:
     """Return the metric given by an instance or by a name, such as ``"recall@50"``."""
     if isinstance(metric, str):
-        return _named(metric, k)
+        return _named(metric)
     if isinstance(metric, type) and issubclass(metric, Metric):
         raise TypeError(
             f"metric must be an instance; got the class {metric.__name__}: pass "
@@ -1354,36 +1354,13 @@ def as_metric(metric: Any, k: Any = None) -> Metric:
     if not isinstance(metric, Metric):
         raise ValueError(_unknown(metric))
     if isinstance(metric, RankStatistic):
-        _check_hashable(metric)
-    has_k = "k" in _field_names(metric)
-    if k is None:
-        if has_k and metric.k is not None:  # type: ignore[attr-defined]
-            _check_whole(metric, metric.k)  # type: ignore[attr-defined]
-        return metric
-    if not has_k:
-        raise ValueError(f"metric={metric!r} takes no k; got k={shown(k)}: leave it out.")
-    if metric.k is not None:  # type: ignore[attr-defined]
-        raise ValueError(f"metric={metric!r} already has a k; got k={shown(k)}: leave it out.")
-    _check_whole(metric, k)
-    return replace(metric, k=k)  # type: ignore[type-var]
+        _check_of_user(metric)
+    return metric
 
 
-def _check_whole(metric: Metric, k: Any) -> None:
-    """Raise an error for a fraction if a custom metric does not convert it."""
-    if type(metric).at is not Metric.at:
-        return
-    check_k(k)
-    if not isinstance(k, Integral):
-        raise ValueError(
-            f"metric={metric!r} needs k as a number of samples; got the fraction k={shown(k)}: "
-            "pass an int, or define at(n_samples) in that class."
-        )
-
-
-def _named(metric: str, k: Any) -> Metric:
+def _named(metric: str) -> Metric:
     """Return the metric with a name and, after an @, its cut-off."""
     name, at, cut_off = metric.partition("@")
-    name = f"{name}_at_k" if f"{name}_at_k" in METRICS else name
     if name not in METRICS:
         raise ValueError(_unknown(metric))
     make = METRICS[name]
@@ -1391,16 +1368,12 @@ def _named(metric: str, k: Any) -> Metric:
         raise ValueError(f"metric={metric!r}: {name} has no cut-off; pass metric={name!r}.")
     if at:
         return make(k=_cut_off(metric, cut_off))
-    if k is None and needs_k(make):
+    if needs_k(make):
         raise ValueError(
-            f"metric={name!r} needs k: pass a number of samples, or a fraction of them "
-            "such as k=0.1, which is suitable for lists of any size."
+            f"{name} needs a cut-off: metric='{name}@50' counts the first 50 samples, and "
+            f"metric='{name}@0.1' a tenth of a list of any size."
         )
-    if k is None:
-        return make()
-    if "k" not in _field_names(make):
-        raise ValueError(f"metric={name!r} takes no k; got k={shown(k)}: leave it out.")
-    return make(k=k)
+    return make()
 
 
 def _cut_off(metric: str, text: str) -> float:
@@ -1418,10 +1391,7 @@ def _cut_off(metric: str, text: str) -> float:
 
 def _unknown(metric: Any) -> str:
     """Text of the error about a metric that does not exist."""
-    names = ", ".join(
-        repr(f"{name.removesuffix('_at_k')}@50" if needs_k(make) else name)
-        for name, make in METRICS.items()
-    )
+    names = ", ".join(f"'{name}{'@50' if needs_k(make) else ''}'" for name, make in METRICS.items())
     return (
         f"metric must be one of {names}, or an instance of a metric such as AveragePrecision(); "
         f"got {shown(metric)}."
@@ -1446,8 +1416,8 @@ def check_scalar_k(metric: Metric) -> None:
         raise TypeError(f"k must be one int or float here; got {shown(k)}: pass one k at a time.")
 
 
-def _check_hashable(statistic: RankStatistic) -> None:
-    """Raise an error for a statistic that cannot be hashed."""
+def _check_of_user(statistic: RankStatistic) -> None:
+    """Raise an error for a statistic that cannot be hashed, or with a fraction that stays one."""
     try:
         hash(statistic)
     except TypeError:
@@ -1456,3 +1426,12 @@ def _check_hashable(statistic: RankStatistic) -> None:
             f"metric must be hashable, because null distributions are cached by its value; got "
             f"{name}: make that class a frozen dataclass with hashable parameters."
         ) from None
+    k = getattr(statistic, "k", None)
+    if k is None or type(statistic).at is not Metric.at:
+        return
+    check_k(k)
+    if not isinstance(k, Integral):
+        raise ValueError(
+            f"metric={statistic!r} needs k as a number of samples; got the fraction k={shown(k)}: "
+            "pass an int, or define at(n_samples) in that class."
+        )

@@ -169,7 +169,6 @@ def best_candidate_test(
     y_scores: Any,
     *,
     metric: str | Metric = "average_precision",
-    k: float | None = None,
     standardize: bool = True,
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
@@ -199,10 +198,8 @@ def best_candidate_test(
         Scores, larger for samples more likely to be positive, with one column per candidate: an
         array, a pandas or polars data frame, or a dict of names and scores.
     metric : str or metric, default="average_precision"
-        A metric, such as ``RocAuc()``, or its name; see :func:`metric_test`.
-    k : int or float, optional
-        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
-        samples, or a fraction of them between 0 and 1, rounded up.
+        A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
+        :func:`metric_test`.
     standardize : bool, default=True
         Whether the statistic of each candidate is standardised by the mean and standard deviation
         of its null distribution, given its ties, before the maximum is taken. Without equal scores,
@@ -243,9 +240,9 @@ def best_candidate_test(
         If `y_true` is a ranking, or an argument has the wrong type.
     ValueError
         If there is no candidate, if names repeat, if labels or scores are invalid (see
-        :meth:`Ranking.from_scores`), if the metric is unknown or does not match `k`, if a cluster
-        has different labels or is in several strata, if two samples of a series have the same
-        time, or if the observed labelling is the only possible one.
+        :meth:`Ranking.from_scores`), if the metric is unknown, if a cluster has different
+        labels or is in several strata, if two samples of a series have the same time, or if the
+        observed labelling is the only possible one.
 
     Warns
     -----
@@ -312,7 +309,7 @@ def best_candidate_test(
     >>> print(f"{result.pvalue_unadjusted[best]:.3f}, {result.pvalue[best]:.2f}")
     0.016, 0.27
     """
-    chosen = as_metric(metric, k)
+    chosen = as_metric(metric)
     check_scalar_k(chosen)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)

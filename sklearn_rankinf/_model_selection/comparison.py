@@ -245,7 +245,6 @@ def cross_val_comparison(
     groups: Any = None,
     clusters: Iterable[Hashable] | None = None,
     metric: str | Metric = "average_precision",
-    k: float | None = None,
     aggregate: str | None = "pooled",
     pooling: str = "ranks",
     method: str = "auto",
@@ -288,11 +287,8 @@ def cross_val_comparison(
         Cluster of each sample, any hashable values. In the comparison of the models only samples of
         different clusters are independent. No fold may train on a cluster that it holds out.
     metric : str or metric, default="average_precision"
-        A metric, such as ``RecallAtK(0.1)``, or its name; see :func:`metric_test`.
-    k : int or float, optional
-        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
-        samples at the top of each evaluated list, or a fraction of the list between 0 and 1,
-        rounded up. A fraction is suitable for pooled and for single folds.
+        A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
+        :func:`metric_test`.
     aggregate : {"pooled", "mean"} or None, default="pooled"
         Comparison of the models by one ranking of all held-out samples, or by the mean over the
         folds. Both need folds that hold out different samples. None omits the comparison of the
@@ -408,7 +404,7 @@ def cross_val_comparison(
     >>> low < result.difference < high
     True
     """
-    chosen = as_metric(metric, k)
+    chosen = as_metric(metric)
     check_scalar_k(chosen)
     method = _choose(aggregate, pooling, method, chosen)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)

@@ -106,7 +106,6 @@ def make_significance_scorer(
     *,
     method: str = "auto",
     output: str = "neg_log10_pvalue",
-    k: float | None = None,
     pos_label: PosLabel = 1,
     average: str | None = None,
     weights_follow: str = "label",
@@ -123,9 +122,9 @@ def make_significance_scorer(
     Parameters
     ----------
     metric : str or metric, default="average_precision"
-        The metric to test: ``"average_precision"``, ``"recall_at_k"``, ``"precision_at_k"``,
-        ``"enrichment_at_k"``, ``"f_score_at_k"``, ``"roc_auc"``, ``"dcg"``, ``"ndcg"``,
-        ``"bedroc"``, ``"rie"``, ``"reciprocal_rank"``, or a metric, such as ``Bedroc(alpha=50.0)``.
+        A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
+        :func:`metric_test`. A fraction of the samples, as in ``"recall@0.1"``, is usually the
+        better cut-off because folds differ in size; a number larger than a fold is an error.
     method : str, default="auto"
         Method of the p-value: ``"auto"``, ``"analytic"``, ``"permutation"``, an approximation that
         the null distribution of the metric has, such as ``"normal"``; or ``"both"``, analytic and
@@ -136,10 +135,6 @@ def make_significance_scorer(
         standard deviations; ``"adjusted"``, the statistic on a scale with chance at 0 and a perfect
         ranking at 1; ``"statistic"``, the metric; ``"pvalue"``, for information only and never for
         `refit` or selection, since searches maximise; or ``"all"`` of them.
-    k : int or float, optional
-        Cut-off for the metrics at k and, optionally, for average precision, DCG and NDCG: a number
-        of samples, or a fraction of them between 0 and 1, rounded up. A fraction is usually the
-        better choice because folds differ in size; an int larger than a fold is an error.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Required for string labels, unless `average` is given.
     average : {"macro", "weighted", "micro"}, optional
@@ -179,11 +174,10 @@ def make_significance_scorer(
     TypeError
         If an argument has the wrong type, or if this function is itself passed as a scorer.
     ValueError
-        If an argument is not one of those above, if `k` is missing for a metric that needs it or
-        given for a metric that takes none, or if `output` is not ``"all"`` with ``method="both"``.
-        The scorer raises a ValueError for invalid labels and scores, for an int `k` larger than a
-        fold, for multiclass or multilabel labels without `average`, and if ``method="analytic"`` is
-        not available.
+        If an argument is not one of those above, or if `output` is not ``"all"`` with
+        ``method="both"``. The scorer raises a ValueError for invalid labels and scores, for a
+        cut-off larger than a fold, for multiclass or multilabel labels without `average`, and if
+        ``method="analytic"`` is not available.
 
     Warns
     -----
@@ -249,7 +243,7 @@ def make_significance_scorer(
     >>> from sklearn.model_selection import GridSearchCV, cross_val_score
     >>> from sklearn_rankinf import make_significance_scorer
     >>> X, y = make_classification(300, weights=[0.9], random_state=0)
-    >>> scorer = make_significance_scorer("recall_at_k", k=0.1)
+    >>> scorer = make_significance_scorer("recall@0.1")
     >>> cross_val_score(LogisticRegression(), X, y, scoring=scorer).shape
     (5,)
     >>> scorers = make_significance_scorer(output="all")
@@ -285,7 +279,7 @@ def make_significance_scorer(
     keys = _keys_of(method, output)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     options: dict[str, Any] = {"method": "permutation" if method == "both" else method}
-    options |= {"k": k, "average": average}
+    options["average"] = average
     _check_metric(metric, random_state=random_state, **options)
     options |= {"n_resamples": n_resamples, "random_state": random_state}
     weights_follow = check_weights_follow(weights_follow)
@@ -327,7 +321,6 @@ def significance_score(
     metric: str | Metric = "average_precision",
     output: str = "neg_log10_pvalue",
     method: str = "auto",
-    k: float | None = None,
     pos_label: PosLabel | None = None,
     average: str | None = None,
     n_resamples: int = 999,
@@ -347,9 +340,8 @@ def significance_score(
     positives, and only one about the smallest possible p-values.
     """
     options = {"method": method, "n_resamples": n_resamples, "random_state": random_state}
-    if k is not None:
-        _check_fold_holds(k, np.shape(y_score)[0])
-    chosen = as_metric(metric, k)
+    chosen = as_metric(metric)
+    _check_fold_holds(chosen, np.shape(y_score)[0])
     warns = _warns(output, in_dict)
     several = np.ndim(y_score) == 2 and np.shape(y_score)[1] > 1
     if several:
@@ -501,9 +493,9 @@ def _keys_of(method: str, output: str) -> Mapping[str, tuple[str, str | None]] |
     return _BOTH_METHODS
 
 
-def _check_metric(metric: Any, *, k: Any, average: Any, method: str, random_state: Any) -> None:
+def _check_metric(metric: Any, *, average: Any, method: str, random_state: Any) -> None:
     """Check the metric once, before any fold is scored."""
-    chosen = as_metric(metric, k)
+    chosen = as_metric(metric)
     check_scalar_k(chosen)
     average = check_average(average)
     if average is not None and not chosen.has_influence:
@@ -531,11 +523,13 @@ def _check_response_method(response_method: Any) -> None:
         )
 
 
-def _check_fold_holds(k: float, n_samples: int) -> None:
-    if isinstance(k, Integral) and k > n_samples:
+def _check_fold_holds(metric: Metric, n_samples: int) -> None:
+    k: Any = getattr(metric, "k", None)
+    if isinstance(k, Integral) and int(k) > n_samples:
         raise ValueError(
-            f"k={k} is more than the {n_samples} samples of this fold: pass a smaller k to "
-            "make_significance_scorer, or a fraction of the samples such as k=0.1."
+            f"metric={metric!r} has a cut-off above the {n_samples} samples of this fold: pass a "
+            "smaller one to make_significance_scorer, or a fraction of the samples, as in "
+            "metric='recall@0.1'."
         )
 
 

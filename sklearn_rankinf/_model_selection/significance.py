@@ -298,7 +298,6 @@ def cross_val_significance(
     metric: str | Metric = "average_precision",
     method: str = "auto",
     combine: str = "bonferroni",
-    k: float | None = None,
     pos_label: PosLabel = 1,
     response_method: str | Sequence[str] = ("decision_function", "predict_proba"),
     params: Mapping[str, Any] | None = None,
@@ -347,7 +346,8 @@ def cross_val_significance(
         `groups` or `clusters`. Splitters and iterables of splits are used as in
         :func:`sklearn.model_selection.cross_validate`; rows may be numbers or boolean masks.
     metric : str or metric, default="average_precision"
-        A metric, such as ``RocAuc()``, or its name; see :func:`metric_test`.
+        A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
+        :func:`metric_test`.
     method : str, default="auto"
         Method of the p-values of the folds; see :func:`metric_test`.
     combine : str, default="bonferroni"
@@ -356,9 +356,6 @@ def cross_val_significance(
         ``"cauchy"`` is approximately valid, without a guarantee. ``"convolution"`` uses the null
         distribution of the mean over the folds, for a scorer that was fitted to other samples.
         ``"fisher"`` is for folds that train only on the past, and for such a scorer.
-    k : int or float, optional
-        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
-        samples at the top of a fold, or a fraction of its samples between 0 and 1, rounded up.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
     response_method : str or sequence of str, default=("decision_function", "predict_proba")
@@ -492,7 +489,7 @@ def cross_val_significance(
     }
     response: dict[str, Any] = {"pos_label": pos_label, "response_method": response_method}
     # All arguments are checked before anything is fitted.
-    scorer = make_significance_scorer(metric, output="statistic", k=k, **tested, **response)
+    scorer = make_significance_scorer(metric, output="statistic", **tested, **response)
     X, y, groups = indexable(X, y, groups)
     sample = sample_of_labels(
         y, strata=strata, clusters=clusters, order=order, block_length=block_length
@@ -525,15 +522,15 @@ def cross_val_significance(
         )
         for fold in folds
     )
-    tests = _test(held_out, as_metric(metric, k), tested, n_jobs)
+    tests = _test(held_out, as_metric(metric), tested, n_jobs)
     null = None
     if combine == "convolution":
         of_folds = [test.null_distribution for test in tests]
-        null = mean_of(as_metric(metric, k), of_folds, n_jobs=n_jobs, **tested)
+        null = mean_of(as_metric(metric), of_folds, n_jobs=n_jobs, **tested)
     shared = samples_in_several_folds(sample, folds)
     result = replace(
         _combine(tests, combine, null),
-        _interval=_IntervalOfMean.read(as_metric(metric, k), held_out, shared),
+        _interval=_IntervalOfMean.read(as_metric(metric), held_out, shared),
     )
     if refit_permutations is None:
         return result

@@ -58,8 +58,8 @@ class TopKNullDistribution(NullDistribution):
 
     Examples
     --------
-    >>> from sklearn_rankinf import metric_null_distribution
-    >>> null = metric_null_distribution(1000, 100, metric="recall_at_k", k=[50, 100])
+    >>> from sklearn_rankinf import RecallAtK, metric_null_distribution
+    >>> null = metric_null_distribution(1000, 100, metric=RecallAtK([50, 100]))
     >>> null.mean(), null.pvalue(0.15).round(4)
     (array([0.05, 0.1 ]), array([0.    , 0.0622]))
     """

@@ -49,7 +49,6 @@ def metric_null_distribution(
     n_positives: ArrayLike,
     *,
     metric: str | Metric = "average_precision",
-    k: Any = None,
     tie_sizes: Any = None,
     method: str = "auto",
     n_resamples: int = 9999,
@@ -70,14 +69,11 @@ def metric_null_distribution(
         without positives counts as 0.
     metric : str or metric, default="average_precision"
         A metric, such as ``AveragePrecision(k=100)`` or an instance of a subclass of
-        :class:`RankStatistic`; or the name of a metric: ``"average_precision"``, ``"recall_at_k"``,
-        ``"precision_at_k"``, ``"enrichment_at_k"``, ``"f_score_at_k"``, ``"roc_auc"``, ``"dcg"``,
-        ``"ndcg"``, ``"bedroc"``, ``"rie"`` or ``"reciprocal_rank"``.
-    k : int or float, optional
-        Cut-off of a metric that is given by its name or by an object without a cut-off: a number
-        of samples, or a fraction of them between 0 and 1, rounded up. Required for the names of
-        recall, precision, enrichment and F-score at k, which also accept an array-like for one
-        null distribution per entry.
+        :class:`RankStatistic`; or its name: ``"average_precision"``, ``"recall@50"``,
+        ``"precision@50"``, ``"enrichment@0.01"``, ``"f_score@50"``, ``"roc_auc"``, ``"dcg"``,
+        ``"ndcg"``, ``"bedroc"``, ``"rie"`` or ``"reciprocal_rank"``. The cut-off after the @ is a
+        number of samples, or a fraction of them between 0 and 1, rounded up; average precision,
+        DCG and NDCG may have one too, as in ``"ndcg@10"``.
     tie_sizes : array-like of shape (n_blocks,), optional
         Sizes of the blocks of equal scores, best score first; by default no scores are equal. For
         several queries a sequence of such sizes, or None for a query without equal scores.
@@ -107,7 +103,7 @@ def metric_null_distribution(
     TypeError
         If `metric` is a class, or a number has the wrong type.
     ValueError
-        If `metric` is unknown, requires a `k` or does not accept one, a number is out of its
+        If `metric` is unknown, its cut-off is missing or it has none, a number is out of its
         range, the tie sizes do not add up to `n_samples`, sequences differ in length, a weight of a
         custom metric is negative, not finite or larger than that of a better rank, or the metric
         does not have the `method`.
@@ -160,7 +156,7 @@ def metric_null_distribution(
     >>> round(metric_null_distribution([4, 4], [1, 1]).pvalue(1.0) * 16, 9)
     1.0
     """
-    statistic = as_metric(metric, k)
+    statistic = as_metric(metric)
     if np.ndim(n_samples) > 0 or np.ndim(n_positives) > 0:
         return frozen_mean_distribution(
             statistic,

@@ -88,7 +88,7 @@ class MetricPowerResult(Result):
     Examples
     --------
     >>> from sklearn_rankinf import metric_power
-    >>> print(metric_power(1000, 100, metric="recall_at_k", k=100, odds=2.0).summary())
+    >>> print(metric_power(1000, 100, metric="recall@100", odds=2.0).summary())
     With 100 positives among 1000 samples and odds of 2 (AUC 0.667), recall at 100 is significant
     at the level 0.05 with a probability of 0.712 (critical value 0.16, expected value 0.175).
     """
@@ -130,7 +130,6 @@ def metric_power(
     n_positives: int,
     *,
     metric: str | Metric = "average_precision",
-    k: float | None = None,
     odds: float | None = None,
     auc: float | None = None,
     alpha: float = 0.05,
@@ -151,10 +150,8 @@ def metric_power(
     n_positives : int
         Number of positives among them.
     metric : str or metric, default="average_precision"
-        A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
-    k : int or float, optional
-        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
-        samples, or a fraction of them between 0 and 1, rounded up.
+        A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
+        :func:`metric_test`.
     odds : float, optional
         The effect: odds of each positive against a negative; 1 is chance. Exactly one of `odds` and
         `auc` is required.
@@ -183,7 +180,7 @@ def metric_power(
     Raises
     ------
     TypeError
-        If a number has the wrong type, or `k` is an array.
+        If a number has the wrong type.
     ValueError
         If not exactly one of `odds` and `auc` is given, a number is out of its range, or the metric
         does not have the `method`.
@@ -232,7 +229,7 @@ def metric_power(
     a significant result:
 
     >>> from sklearn_rankinf import metric_power
-    >>> result = metric_power(1000, 100, metric="recall_at_k", k=100, odds=2.0)
+    >>> result = metric_power(1000, 100, metric="recall@100", odds=2.0)
     >>> result.critical_value, round(result.level, 7), round(result.power, 4)
     (0.16, 0.031964, 0.7122)
 
@@ -242,7 +239,7 @@ def metric_power(
     """
     n, m = check_counts(n_samples, n_positives)
     effect = read_effect(odds, auc, model)
-    design = Design.read(metric, k, alpha, model, method, n_resamples, random_state)
+    design = Design.read(metric, alpha, model, method, n_resamples, random_state)
     return design.of_size(n, m).result(effect)
 
 
@@ -279,7 +276,6 @@ class Design:
     def read(
         cls,
         metric: Any,
-        k: Any,
         alpha: Any,
         model: Any,
         method: Any,
@@ -287,7 +283,7 @@ class Design:
         random_state: Any,
     ) -> Design:
         """Check the options."""
-        chosen = as_metric(metric, k)
+        chosen = as_metric(metric)
         check_scalar_k(chosen)
         alpha = check_between(alpha, "alpha")
         model = check_option(model, "model", MODELS)

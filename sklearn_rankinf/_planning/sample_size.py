@@ -39,7 +39,6 @@ def min_detectable_odds(
     n_positives: int,
     *,
     metric: str | Metric = "average_precision",
-    k: float | None = None,
     alpha: float = 0.05,
     power: float = 0.8,
     model: str = "wallenius",
@@ -56,10 +55,8 @@ def min_detectable_odds(
     n_positives : int
         Number of positives among them.
     metric : str or metric, default="average_precision"
-        A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
-    k : int or float, optional
-        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
-        samples, or a fraction of them between 0 and 1, rounded up.
+        A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
+        :func:`metric_test`.
     alpha : float, default=0.05
         Significance level, between 0 and 1.
     power : float, default=0.8
@@ -83,7 +80,7 @@ def min_detectable_odds(
     Raises
     ------
     TypeError
-        If a number has the wrong type, or `k` is an array.
+        If a number has the wrong type.
     ValueError
         If a number is out of its range, or the metric does not have the `model` or the `method`.
 
@@ -103,15 +100,15 @@ def min_detectable_odds(
     Examples
     --------
     >>> from sklearn_rankinf import metric_power, min_detectable_odds
-    >>> odds = min_detectable_odds(1000, 100, metric="recall_at_k", k=100)
+    >>> odds = min_detectable_odds(1000, 100, metric="recall@100")
     >>> round(odds, 3)
     2.154
-    >>> round(metric_power(1000, 100, metric="recall_at_k", k=100, odds=odds).power, 6)
+    >>> round(metric_power(1000, 100, metric="recall@100", odds=odds).power, 6)
     0.8
     """
     n, m = check_counts(n_samples, n_positives)
     power = check_between(power, "power")
-    design = Design.read(metric, k, alpha, model, method, n_resamples, random_state)
+    design = Design.read(metric, alpha, model, method, n_resamples, random_state)
     return _smallest_odds(design.of_size(n, m), power)
 
 
@@ -167,7 +164,6 @@ def min_positives(
     *,
     prevalence: float,
     metric: str | Metric = "average_precision",
-    k: float | None = None,
     odds: float | None = None,
     auc: float | None = None,
     alpha: float = 0.05,
@@ -187,11 +183,9 @@ def min_positives(
     prevalence : float
         Fraction of the samples that are positive, between 0 and 1.
     metric : str or metric, default="average_precision"
-        A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
-    k : int or float, optional
-        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
-        samples, which is then also the smallest number of samples considered, or a fraction of them
-        between 0 and 1, rounded up.
+        A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
+        :func:`metric_test`. A cut-off that is a number of samples is also the smallest number of
+        samples considered.
     odds : float, optional
         The effect: odds of each positive against a negative. Exactly one of `odds` and `auc` is
         required.
@@ -222,7 +216,7 @@ def min_positives(
     Raises
     ------
     TypeError
-        If a number has the wrong type, or `k` is an array.
+        If a number has the wrong type.
     ValueError
         If not exactly one of `odds` and `auc` is given, a number is out of its range, the metric
         does not have the `model` or the `method`, or ten million positives are not enough (100,000
@@ -249,10 +243,10 @@ def min_positives(
     Examples
     --------
     >>> from sklearn_rankinf import metric_power, min_positives
-    >>> m = min_positives(prevalence=0.1, metric="recall_at_k", k=0.1, odds=2.0)
+    >>> m = min_positives(prevalence=0.1, metric="recall@0.1", odds=2.0)
     >>> m
     113
-    >>> [metric_power(10 * i, i, metric="recall_at_k", k=0.1, odds=2.0).power >= 0.8
+    >>> [metric_power(10 * i, i, metric="recall@0.1", odds=2.0).power >= 0.8
     ...  for i in (m - 1, m)]
     [False, True]
     """
@@ -264,7 +258,7 @@ def min_positives(
         )
     power = check_between(power, "power")
     effect = read_effect(odds, auc, model)
-    design = Design.read(metric, k, alpha, model, method, n_resamples, random_state)
+    design = Design.read(metric, alpha, model, method, n_resamples, random_state)
     if effect <= 0.0 and power >= alpha:
         raise ValueError(
             f"No number of positives has the power {power}, which is at least alpha={alpha}, if "
@@ -345,9 +339,9 @@ class _Search:
         fixed = ""
         if isinstance(k, int | np.integer):
             fixed = (
-                f" k={k} is a fixed number of samples, which becomes a smaller fraction as the "
-                "number of positives grows: pass k as a fraction, such as 0.01, if the cut-off "
-                "grows with the number of samples."
+                f" The cut-off {k} is a fixed number of samples, which becomes a smaller fraction "
+                "as the number of positives grows: give a fraction, as in metric='recall@0.01', if "
+                "the cut-off grows with the number of samples."
             )
         return ValueError(
             f"{most} positives are not enough for a power of {self._target} at odds of "

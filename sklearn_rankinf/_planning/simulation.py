@@ -215,7 +215,6 @@ def metric_comparison_power(
     auc_b: float,
     correlation: float = 0.0,
     metric: str | Metric = "average_precision",
-    k: float | None = None,
     alpha: float = 0.05,
     alternative: str = "two-sided",
     method: str = "auto",
@@ -240,10 +239,8 @@ def metric_comparison_power(
         Correlation of the scores of the two rankers, within positives and within negatives, from -1
         to 1.
     metric : str or metric, default="average_precision"
-        A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
-    k : int or float, optional
-        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
-        samples, or a fraction of them between 0 and 1, rounded up.
+        A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
+        :func:`metric_test`.
     alpha : float, default=0.05
         Significance level, between 0 and 1.
     alternative : {"two-sided", "greater", "less"}, default="two-sided"
@@ -267,7 +264,7 @@ def metric_comparison_power(
     Raises
     ------
     TypeError
-        If a number has the wrong type, or `k` is an array.
+        If a number has the wrong type.
     ValueError
         If a number is out of its range, there are no positives or no negatives, or the metric does
         not have the `method`.
@@ -295,7 +292,7 @@ def metric_comparison_power(
     (True, True)
     """
     n, m = _check_both_classes(n_samples, n_positives)
-    chosen = as_metric(metric, k)
+    chosen = as_metric(metric)
     check_scalar_k(chosen)
     auc_a, auc_b = check_between(auc_a, "auc_a"), check_between(auc_b, "auc_b")
     alpha = check_between(alpha, "alpha")
@@ -345,7 +342,6 @@ def metric_interval_width(
     *,
     auc: float,
     metric: str | Metric = "average_precision",
-    k: float | None = None,
     confidence_level: float = 0.95,
     method: str = "auto",
     n_resamples: int = 1000,
@@ -366,10 +362,8 @@ def metric_interval_width(
     auc : float
         Expected ROC AUC of the ranker, between 0 and 1.
     metric : str or metric, default="average_precision"
-        A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
-    k : int or float, optional
-        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
-        samples, or a fraction of them between 0 and 1, rounded up.
+        A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
+        :func:`metric_test`.
     confidence_level : float, default=0.95
         Nominal coverage of the interval.
     method : str, default="auto"
@@ -392,7 +386,7 @@ def metric_interval_width(
     Raises
     ------
     TypeError
-        If a number has the wrong type, or `k` is an array.
+        If a number has the wrong type.
     ValueError
         If a number is out of its range, there are no positives or no negatives, or the metric does
         not have the `method`.
@@ -422,7 +416,7 @@ def metric_interval_width(
     (True, 0.093)
     """
     n, m = _check_both_classes(n_samples, n_positives)
-    chosen = as_metric(metric, k)
+    chosen = as_metric(metric)
     check_scalar_k(chosen)
     statistic = check_has_influence(chosen).at(n)
     auc = check_between(auc, "auc")

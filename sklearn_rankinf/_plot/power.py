@@ -87,7 +87,7 @@ class PowerDisplay(Display):
     --------
     >>> from sklearn_rankinf import PowerDisplay, metric_power
     >>> results = [
-    ...     metric_power(500, m, metric="recall_at_k", k=50, odds=3.0) for m in (10, 20, 40)
+    ...     metric_power(500, m, metric="recall@50", odds=3.0) for m in (10, 20, 40)
     ... ]
     >>> display = PowerDisplay(results)
     >>> display.plot()  # doctest: +SKIP
@@ -178,7 +178,6 @@ class PowerDisplay(Display):
         n_positives: ArrayLike,
         *,
         metric: str | Metric | Sequence[str | Metric] = "average_precision",
-        k: float | None = None,
         odds: ArrayLike | None = None,
         auc: ArrayLike | None = None,
         name: str | Sequence[str] | None = None,
@@ -197,9 +196,6 @@ class PowerDisplay(Display):
         metric : str or metric or sequence of them, default="average_precision"
             One or several metrics, such as ``RecallAtK(100)``, or their names; see
             :func:`metric_test`.
-        k : int or float, optional
-            Cut-off of all metrics that are given by their names: a number of samples, or a fraction
-            of them between 0 and 1, rounded up.
         odds, auc : float or array-like of shape (n_points,), optional
             The effect, as one of the two; see :func:`metric_power`.
         name : str or sequence of str, optional
@@ -229,7 +225,7 @@ class PowerDisplay(Display):
         metrics: Any = metric if several else [metric]
         results: dict[str, list[MetricPowerResult]] = {}
         for one in metrics:
-            chosen = as_metric(one, k if isinstance(one, str) else None)
+            chosen = as_metric(one)
             results[chosen.title] = [
                 metric_power(**point, metric=chosen, **own) for point in points
             ]

@@ -54,7 +54,6 @@ def metric_test(
     y_score: ArrayLike | None = None,
     *,
     metric: str | Metric = "average_precision",
-    k: Any = None,
     pos_label: PosLabel = 1,
     average: str | None = None,
     alternative: str = "greater",
@@ -89,14 +88,11 @@ def metric_test(
         class, in sorted order of the labels. Required unless `y_true` is a ranking.
     metric : str or metric, default="average_precision"
         A metric, such as ``AveragePrecision(k=100)`` or an instance of a subclass of
-        :class:`RankStatistic`; or the name of a metric: ``"average_precision"``, ``"recall_at_k"``,
-        ``"precision_at_k"``, ``"enrichment_at_k"``, ``"f_score_at_k"``, ``"roc_auc"``, ``"dcg"``,
-        ``"ndcg"``, ``"bedroc"``, ``"rie"`` or ``"reciprocal_rank"``.
-    k : int or float, optional
-        Cut-off of a metric that is given by its name or by an object without a cut-off: a number
-        of samples, or a fraction of them between 0 and 1, rounded up. Required for the names of
-        recall, precision, enrichment and F-score at k, which also accept an array-like for one
-        test per entry.
+        :class:`RankStatistic`; or its name: ``"average_precision"``, ``"recall@50"``,
+        ``"precision@50"``, ``"enrichment@0.01"``, ``"f_score@50"``, ``"roc_auc"``, ``"dcg"``,
+        ``"ndcg"``, ``"bedroc"``, ``"rie"`` or ``"reciprocal_rank"``. The cut-off after the @ is a
+        number of samples, or a fraction of them between 0 and 1, rounded up; average precision,
+        DCG and NDCG may have one too, as in ``"ndcg@10"``.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored if `y_true` is a ranking or has several classes.
     average : {"macro", "weighted", "micro"}, optional
@@ -112,8 +108,8 @@ def metric_test(
         averages, strata, clusters or order the null distribution has no closed form: ``"auto"``
         uses permutation, and methods other than these two raise an error.
     sample_weight : array-like of shape (n_samples,), optional
-        Non-negative weights, as in scikit-learn; only for average precision without `k`. Equal
-        weights have no effect.
+        Non-negative weights, as in scikit-learn; only for average precision of the whole
+        ranking. Equal weights have no effect.
     weights_follow : {"label", "score"}, default="label"
         Whether weights stay with the labels or with the scores under the null hypothesis. With
         ``"label"`` labels and weights are permuted together over the scores: valid if weights and
@@ -309,7 +305,7 @@ def metric_test(
     (True, 9999)
     """
     return _test(
-        as_metric(metric, k),
+        as_metric(metric),
         y_true,
         y_score,
         pos_label=pos_label,

@@ -132,7 +132,7 @@ def test_mcnemar_of_hits(example):
     y_true, first, _ = example
     rng = np.random.default_rng(3)
     better = first + 2.0 * y_true + 0.3 * rng.normal(size=1000)
-    options = {"metric": "recall_at_k", "k": 50, "method": "mcnemar"}
+    options = {"metric": "recall@50", "method": "mcnemar"}
     found = metric_comparison_test(y_true, better, first, **options)
     in_a, in_b = (np.argsort(np.argsort(-s))[y_true == 1] < 50 for s in (better, first))
     counts = [[np.sum(a & b) for b in (in_b, ~in_b)] for a in (in_a, ~in_a)]

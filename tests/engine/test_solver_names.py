@@ -66,7 +66,7 @@ PROBLEMS = {
         lambda: metric("roc_auc", 200, 20, 1.0, tie_sizes=[1, 2, 3, 4] * 20),
         {"integer weights"},
     ),
-    "recall at k": (lambda: metric("recall_at_k", 1000, 50, 1.0, k=100), {"hypergeometric"}),
+    "recall at k": (lambda: metric("recall@100", 1000, 50, 1.0), {"hypergeometric"}),
     "few short queries": (
         lambda: queries(1.0, n_samples=[8] * 3, n_positives=[2] * 3),
         {"enumeration"},

@@ -49,29 +49,29 @@ def sample(seed=0, n=60, m=15, levels=None):
 
 
 NAMES = [
-    ("average_precision", {}, AveragePrecision()),
-    ("average_precision", {"k": 0.2}, AveragePrecision(k=12)),
-    ("roc_auc", {}, RocAuc()),
-    ("recall_at_k", {"k": 8}, RecallAtK(8)),
-    ("recall_at_k", {"k": 0.2}, RecallAtK(12)),
-    ("precision_at_k", {"k": 8}, PrecisionAtK(8)),
-    ("enrichment_at_k", {"k": 0.1}, EnrichmentAtK(6)),
-    ("dcg", {}, DiscountedCumulativeGain()),
-    ("ndcg", {"k": 10}, DiscountedCumulativeGain(k=10, normalize=True)),
-    ("bedroc", {}, Bedroc()),
-    ("rie", {}, RobustInitialEnhancement()),
-    ("reciprocal_rank", {}, ReciprocalRank()),
+    ("average_precision", AveragePrecision()),
+    ("average_precision@0.2", AveragePrecision(k=12)),
+    ("roc_auc", RocAuc()),
+    ("recall@8", RecallAtK(8)),
+    ("recall@0.2", RecallAtK(12)),
+    ("precision@8", PrecisionAtK(8)),
+    ("enrichment@0.1", EnrichmentAtK(6)),
+    ("dcg", DiscountedCumulativeGain()),
+    ("ndcg@10", DiscountedCumulativeGain(k=10, normalize=True)),
+    ("bedroc", Bedroc()),
+    ("rie", RobustInitialEnhancement()),
+    ("reciprocal_rank", ReciprocalRank()),
 ]
 OF_HITS = ["hypergeometric", "hypergeometric_midp", "mcnemar", "emproc"]
 WITH_METHODS = [
-    (name, cut, method)
-    for name, cut, _ in NAMES
+    (name, method)
+    for name, _ in NAMES
     for method in [
         "swap",
         "bootstrap",
         *([] if name == "reciprocal_rank" else ["influence"]),
         *(["delong"] if name == "roc_auc" else []),
-        *(OF_HITS if name in ("recall_at_k", "precision_at_k", "enrichment_at_k") else []),
+        *(OF_HITS if name.startswith(("recall", "precision", "enrichment")) else []),
     ]
 ]
 
@@ -94,10 +94,10 @@ def assert_same(one, other, rtol=1e-10, limits=True):
 # ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "cut", "metric"), NAMES)
-def test_names_and_instances_mean_the_same(name, cut, metric):
+@pytest.mark.parametrize(("name", "metric"), NAMES)
+def test_names_and_instances_mean_the_same(name, metric):
     y_true, a, b = sample()
-    found = metric_comparison_test(y_true, a, b, metric=name, n_resamples=99, **cut)
+    found = metric_comparison_test(y_true, a, b, metric=name, n_resamples=99)
     by_instance = metric_comparison_test(y_true, a, b, metric=metric, n_resamples=99)
     assert found.metric == metric
     assert found.method == "swap"
@@ -109,10 +109,10 @@ def test_names_and_instances_mean_the_same(name, cut, metric):
 
 
 @pytest.mark.numeric
-@pytest.mark.parametrize(("name", "cut", "method"), WITH_METHODS)
-def test_every_method_mirrors_and_takes_ranks_alone(name, cut, method):
+@pytest.mark.parametrize(("name", "method"), WITH_METHODS)
+def test_every_method_mirrors_and_takes_ranks_alone(name, method):
     y_true, a, b = sample(1)
-    options = {"metric": name, "method": method, "n_resamples": 59, **cut}
+    options = {"metric": name, "method": method, "n_resamples": 59}
     for alternative in ALTERNATIVES:
         found = metric_comparison_test(y_true, a, b, alternative=alternative, **options)
         assert (found.method, found.alternative) == (method, alternative)
@@ -136,10 +136,10 @@ def test_every_method_mirrors_and_takes_ranks_alone(name, cut, method):
         assert_same(shuffled, plain, limits=name not in BINORMAL)
 
 
-@pytest.mark.parametrize(("name", "cut", "method"), WITH_METHODS)
-def test_the_same_ranking_is_not_different(name, cut, method):
+@pytest.mark.parametrize(("name", "method"), WITH_METHODS)
+def test_the_same_ranking_is_not_different(name, method):
     y_true, a, _ = sample(2)
-    options = {"metric": name, "method": method, "n_resamples": 99, **cut}
+    options = {"metric": name, "method": method, "n_resamples": 99}
     found = metric_comparison_test(y_true, a, np.exp(a), **options)
     assert found.pvalue == pytest.approx(1.0)
     assert found.difference == 0.0
@@ -406,7 +406,7 @@ def lists_with_exclusive_items(hits_a, hits_b, hits_both, n_both, exclusive, n, 
 
 def test_hits_of_lists_with_sixty_exclusive_items():
     data = lists_with_exclusive_items(17, 6, 9, 40, 60, 1000, 80)
-    options = {"metric": "recall_at_k", "k": 100}
+    options = {"metric": "recall@100"}
     exact = metric_comparison_test(*data, method="hypergeometric", **options)
     assert exact.pvalue == pytest.approx(0.0190284, abs=5e-8)
     mcnemar = metric_comparison_test(*data, method="mcnemar", **options)
@@ -428,10 +428,10 @@ def test_hits_of_lists_with_sixty_exclusive_items():
     assert exact.difference == pytest.approx(11 / 80)
 
 
-@pytest.mark.parametrize("name", ["recall_at_k", "precision_at_k", "enrichment_at_k"])
+@pytest.mark.parametrize("name", ["recall", "precision", "enrichment"])
 def test_emproc_by_its_formula(name):
     data = lists_with_exclusive_items(17, 6, 9, 40, 60, 1000, 80)
-    found = metric_comparison_test(*data, metric=name, k=100, method="emproc")
+    found = metric_comparison_test(*data, metric=f"{name}@100", method="emproc")
     a, b = (slope(data[0][np.argsort(-score)].astype(float), 100) for score in data[1:])
     m, n, k = 82, 1002, 101
     first, second, both = 27 / m, 16 / m, 9 / m
@@ -447,7 +447,7 @@ def test_emproc_by_its_formula(name):
         variance(first, a) + variance(second, b) - 2 * covariance / (n * prevalence**2)
     )
     assert found.pvalue == pytest.approx(2 * stats.norm.sf(11 / 80 / error), rel=1e-9)
-    scale = {"recall_at_k": 1.0, "precision_at_k": 0.8, "enrichment_at_k": 10.0}[name]
+    scale = {"recall": 1.0, "precision": 0.8, "enrichment": 10.0}[name]
     half = stats.norm.ppf(0.975) * error
     assert_allclose(
         found.confidence_interval(), [scale * (11 / m - half), scale * (11 / m + half)], rtol=1e-9
@@ -459,9 +459,9 @@ def test_the_number_of_hits_decides_whatever_it_is_divided_by():
     for method in [*OF_HITS, "influence", "swap"]:
         pvalues = [
             metric_comparison_test(
-                y_true, a, b, metric=name, k=12, method=method, n_resamples=199
+                y_true, a, b, metric=f"{name}@12", method=method, n_resamples=199
             ).pvalue
-            for name in ("recall_at_k", "precision_at_k", "enrichment_at_k")
+            for name in ("recall", "precision", "enrichment")
         ]
         assert_allclose(pvalues, pvalues[0], rtol=1e-9)
 
@@ -470,13 +470,11 @@ def test_equal_scores_inside_and_behind_the_top_k_are_no_obstacle():
     y_true = np.arange(12) % 3 == 0
     a = np.repeat([3.0, 2.0, 1.0], 4)
     b = np.tile([3.0, 2.0, 1.0], 4)
-    found = metric_comparison_test(y_true, a, b, metric="recall_at_k", k=4, method="mcnemar")
+    found = metric_comparison_test(y_true, a, b, metric="recall@4", method="mcnemar")
     in_a, in_b = a == 3.0, b == 3.0
     only = [int(np.sum(y_true & x & ~y)) for x, y in ((in_a, in_b), (in_b, in_a))]
     assert found.pvalue == pytest.approx(stats.binomtest(only[0], sum(only)).pvalue)
-    every = metric_comparison_test(
-        y_true, a, b, metric="recall_at_k", k=12, method="hypergeometric"
-    )
+    every = metric_comparison_test(y_true, a, b, metric="recall@12", method="hypergeometric")
     assert (every.pvalue, every.difference) == (1.0, 0.0)
 
 
@@ -563,12 +561,10 @@ def test_intervals_hold_the_difference(shape, seed):
         a = a + 10.0 * y_true
     if shape == "ties":
         a, b = np.round(a / 2), np.round(b / 2)
-    for name, cut, _ in NAMES[:-1]:
+    for name, _ in NAMES[:-1]:
         if name in ("dcg", "rie") or (name in BINORMAL and seed):
             continue
-        found = metric_comparison_test(
-            y_true, a, b, metric=name, method="swap", n_resamples=1, **cut
-        )
+        found = metric_comparison_test(y_true, a, b, metric=name, method="swap", n_resamples=1)
         low, high = found.confidence_interval()
         assert low - 1e-12 <= found.difference <= high + 1e-12, name
 
@@ -841,10 +837,10 @@ def test_result_of_two_rankings():
     assert found.confidence_interval(0.5).high == high
 
 
-@pytest.mark.parametrize(("name", "cut", "method"), WITH_METHODS)
-def test_results_pickle_with_their_intervals(name, cut, method):
+@pytest.mark.parametrize(("name", "method"), WITH_METHODS)
+def test_results_pickle_with_their_intervals(name, method):
     y_true, a, b = sample()
-    found = metric_comparison_test(y_true, a, b, metric=name, method=method, n_resamples=49, **cut)
+    found = metric_comparison_test(y_true, a, b, metric=name, method=method, n_resamples=49)
     restored = pickle.loads(pickle.dumps(found))
     assert repr(restored) == repr(found)
     if name not in ("ndcg", "bedroc", "rie"):
@@ -894,7 +890,12 @@ WRONG = [
     ((Y, A, B), {"n_resamples": True}, TypeError, "n_resamples must be an integer"),
     ((Y, A, B), {"metric": "auc"}, ValueError, "metric must be one of .*; got 'auc'"),
     ((Y, A, B), {"metric": RecallAtK([2, 3])}, TypeError, "k must be one int or float here"),
-    ((Y, A, B), {"k": 100}, ValueError, "k must be between 1 and n_samples=60; got 100"),
+    (
+        (Y, A, B),
+        {"metric": "ndcg@100"},
+        ValueError,
+        "k must be between 1 and n_samples=60; got 100",
+    ),
     ((Y, A, B), {"method": "t"}, ValueError, "method must be one of 'auto', 'swap', .*average pr"),
     ((Y, A, B), {"method": "delong"}, ValueError, "for average precision; got 'delong'"),
     (
@@ -1034,7 +1035,7 @@ def test_rounding_is_no_standard_error(metric):
         {},
         {"method": "influence"},
         {"metric": "roc_auc", "method": "delong"},
-        {"metric": "recall_at_k", "k": 20},
+        {"metric": "recall@20"},
         {"clusters": range(4000)},
     ],
     ids=str,

@@ -199,7 +199,7 @@ def test_errors_of_hits_at_k(k):
     values = np.where(hits, inside * (1.0 - share), -inside * share)
     error = math.sqrt(two_class_variance(values, hits))
     for name, divisor in (("recall", 18), ("precision", k), ("enrichment", k * 18 / 60)):
-        found = metric_interval(y_true, y_score, metric=f"{name}_at_k", k=k)
+        found = metric_interval(y_true, y_score, metric=f"{name}@{k}")
         assert found.statistic == pytest.approx(hits[:k].sum() / divisor)
         assert found.standard_error == pytest.approx(error / divisor, rel=1e-10, abs=1e-14)
 
@@ -220,22 +220,21 @@ def test_errors_of_average_precision_at_k(k):
     own = np.where(ranks <= k, precision, 0.0)
     values = np.where(hits, own + gained, lost) - pushed_out
     divisor = min(18, k)
-    result = metric_interval(y_true, y_score, k=k)
+    result = metric_interval(y_true, y_score, metric=f"average_precision@{k}")
     assert result.statistic == pytest.approx(float(precision[counted].sum()) / divisor)
     error = math.sqrt(two_class_variance(values, hits)) / divisor
     assert result.standard_error == pytest.approx(error, rel=1e-10, abs=1e-14)
 
 
 @pytest.mark.parametrize(
-    ("metric", "k"),
-    [("average_precision", None), ("roc_auc", None), ("recall_at_k", 5), ("average_precision", 5)],
+    "metric", ["average_precision", "roc_auc", "recall@5", "average_precision@5"]
 )
-def test_errors_are_the_spread_over_samples(metric, k):
+def test_errors_are_the_spread_over_samples(metric):
     # The mean squared standard error is near the variance of the metric; it errs upwards.
     rng = np.random.default_rng(7)
     y_true = np.arange(300) < 60
     found = [
-        metric_interval(y_true, rng.normal(size=300) + 0.8 * y_true, metric=metric, k=k)
+        metric_interval(y_true, rng.normal(size=300) + 0.8 * y_true, metric=metric)
         for _ in range(150)
     ]
     variance = np.var([one.statistic for one in found], ddof=1)
@@ -284,9 +283,9 @@ def test_clusters_of_single_samples_change_nothing(metric):
 
 def test_clusters_of_single_samples_change_nothing_at_k():
     y_true, a, _ = pair(1)
-    for metric in ("recall_at_k", "precision_at_k", "enrichment_at_k"):
+    for metric in ("recall@9", "precision@9", "enrichment@9"):
         plain, clustered = (
-            metric_interval(y_true, a, metric=metric, k=9, clusters=clusters)
+            metric_interval(y_true, a, metric=metric, clusters=clusters)
             for clusters in (None, np.arange(40))
         )
         assert_allclose(
@@ -322,12 +321,10 @@ def test_duplicates_in_clusters_add_no_information(metric, times):
 
 def test_duplicates_in_clusters_do_not_narrow_recall():
     y_true, a, _ = pair(3, n=80, m=30)
-    plain = metric_interval(y_true, a, metric="recall_at_k", k=20)
+    plain = metric_interval(y_true, a, metric="recall@20")
     copies = [np.repeat(x, 4) for x in (y_true, a, np.arange(80))]
-    clustered = metric_interval(
-        copies[0], copies[1], metric="recall_at_k", k=80, clusters=copies[2]
-    )
-    alone = metric_interval(copies[0], copies[1], metric="recall_at_k", k=80)
+    clustered = metric_interval(copies[0], copies[1], metric="recall@80", clusters=copies[2])
+    alone = metric_interval(copies[0], copies[1], metric="recall@80")
     assert clustered.statistic == plain.statistic
     width, half = plain.high - plain.low, alone.high - alone.low
     # The window of the slope grows less than four times, so that the widths agree roughly.
@@ -411,31 +408,31 @@ def test_whole_clusters_are_the_sample():
 # ---------------------------------------------------------------------------------------------
 
 METRICS = [
-    ("average_precision", None, (0.0, 1.0)),
-    ("average_precision", 4, (0.0, 1.0)),
-    ("roc_auc", None, (0.0, 1.0)),
-    ("recall_at_k", 4, (0.0, 1.0)),
-    ("precision_at_k", 4, (0.0, 1.0)),
-    ("dcg", None, None),
-    ("bedroc", None, (0.0, 1.0)),
+    ("average_precision", (0.0, 1.0)),
+    ("average_precision@4", (0.0, 1.0)),
+    ("roc_auc", (0.0, 1.0)),
+    ("recall@4", (0.0, 1.0)),
+    ("precision@4", (0.0, 1.0)),
+    ("dcg", None),
+    ("bedroc", (0.0, 1.0)),
 ]
 
 
-@pytest.mark.parametrize(("metric", "k", "limits"), METRICS)
+@pytest.mark.parametrize(("metric", "limits"), METRICS)
 @pytest.mark.parametrize("few", ["positives", "negatives"])
-def test_a_class_of_one_item_or_cluster_leaves_the_error_unknown(metric, k, limits, few):
+def test_a_class_of_one_item_or_cluster_leaves_the_error_unknown(metric, limits, few):
     y_true = (np.arange(12) == 4) if few == "positives" else (np.arange(12) != 4)
     y_score = -np.arange(12.0)
-    found = metric_interval(y_true, y_score, metric=metric, k=k)
+    found = metric_interval(y_true, y_score, metric=metric)
     assert math.isnan(found.standard_error)
     assert found.low <= found.high
     # Twelve in each class, but one of the classes is a single cluster.
     twice, scores = np.repeat([True, False], 12), np.random.default_rng(0).normal(size=24)
     clusters = np.where(twice == (few == "positives"), 99, np.arange(24))
-    clustered = metric_interval(twice, scores, metric=metric, k=k, clusters=clusters)
+    clustered = metric_interval(twice, scores, metric=metric, clusters=clusters)
     assert math.isnan(clustered.standard_error)
     assert clustered.low <= clustered.statistic <= clustered.high
-    if limits is not None and few == "positives" and k is None:
+    if limits is not None and few == "positives" and "@" not in metric:
         assert_allclose([clustered.low, clustered.high], limits, atol=1e-12)
 
 

@@ -46,27 +46,27 @@ class CenteredRank(RankStatistic):
 
 
 NAMES = [
-    ("average_precision", {}, AveragePrecision()),
-    ("average_precision", {"k": 8}, AveragePrecision(k=8)),
-    ("average_precision", {"k": 0.2}, AveragePrecision(k=12)),
-    ("roc_auc", {}, RocAuc()),
-    ("recall_at_k", {"k": 8}, RecallAtK(8)),
-    ("recall_at_k", {"k": 0.2}, RecallAtK(12)),
-    ("precision_at_k", {"k": 8}, PrecisionAtK(8)),
-    ("enrichment_at_k", {"k": 0.1}, EnrichmentAtK(6)),
-    ("dcg", {}, DiscountedCumulativeGain()),
-    ("dcg", {"k": 0.25}, DiscountedCumulativeGain(k=15)),
-    ("ndcg", {"k": 10}, DiscountedCumulativeGain(k=10, normalize=True)),
-    ("bedroc", {}, Bedroc()),
-    ("rie", {}, RobustInitialEnhancement()),
+    ("average_precision", AveragePrecision()),
+    ("average_precision@8", AveragePrecision(k=8)),
+    ("average_precision@0.2", AveragePrecision(k=12)),
+    ("roc_auc", RocAuc()),
+    ("recall@8", RecallAtK(8)),
+    ("recall@0.2", RecallAtK(12)),
+    ("precision@8", PrecisionAtK(8)),
+    ("enrichment@0.1", EnrichmentAtK(6)),
+    ("dcg", DiscountedCumulativeGain()),
+    ("dcg@0.25", DiscountedCumulativeGain(k=15)),
+    ("ndcg@10", DiscountedCumulativeGain(k=10, normalize=True)),
+    ("bedroc", Bedroc()),
+    ("rie", RobustInitialEnhancement()),
 ]
 
 METHODS = {
     "average_precision": ["influence", "calibrated", "logit", "binomial"],
     "roc_auc": ["score", "delong"],
-    "recall_at_k": ["score", "clopper_pearson", "plus"],
-    "precision_at_k": ["score", "clopper_pearson", "plus"],
-    "enrichment_at_k": ["score", "clopper_pearson", "plus"],
+    "recall@8": ["score", "clopper_pearson", "plus"],
+    "precision@8": ["score", "clopper_pearson", "plus"],
+    "enrichment@8": ["score", "clopper_pearson", "plus"],
     "dcg": ["binormal", "influence"],
     "ndcg": ["binormal", "influence"],
     "bedroc": ["binormal", "influence"],
@@ -76,7 +76,7 @@ WITH_METHODS = [(name, method) for name, methods in METHODS.items() for method i
 
 
 def options_of(name):
-    return {"metric": name, **({"k": 8} if name.endswith("_at_k") else {})}
+    return {"metric": name}
 
 
 def limits_of(result):
@@ -94,10 +94,10 @@ def assert_same(one, other, rtol=1e-12):
 # ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "cut", "metric"), NAMES)
-def test_names_and_instances_mean_the_same(name, cut, metric):
+@pytest.mark.parametrize(("name", "metric"), NAMES)
+def test_names_and_instances_mean_the_same(name, metric):
     data = sample()
-    by_name = metric_interval(*data, metric=name, **cut)
+    by_name = metric_interval(*data, metric=name)
     assert by_name.metric == metric
     assert_same(by_name, metric_interval(*data, metric=metric))
     assert by_name.statistic == pytest.approx(metric_test(*data, metric=metric).statistic)
@@ -201,12 +201,12 @@ def test_recall_limits_solve_the_score_equation(k):
     lowest, highest = max(0.0, (k - n0) / m), min(1.0, k / m)
     low = brentq(excess, lowest - 1, h / m) if excess(lowest) > 0 else lowest
     high = brentq(excess, h / m, highest) if excess(highest) > 0 else highest
-    found = metric_interval(y_true, y_score, metric="recall_at_k", k=k)
+    found = metric_interval(y_true, y_score, metric=f"recall@{k}")
     assert_allclose(limits_of(found), [low, high], rtol=1e-9, atol=1e-12)
     # Precision and enrichment count the same hits.
-    for name, factor in (("precision_at_k", m / k), ("enrichment_at_k", n / k)):
+    for name, factor in (("precision", m / k), ("enrichment", n / k)):
         for method in METHODS[name]:
-            other = metric_interval(y_true, y_score, metric=name, k=k, method=method)
+            other = metric_interval(y_true, y_score, metric=f"{name}@{k}", method=method)
             recall = metric_interval(y_true, y_score, metric=RecallAtK(k), method=method)
             assert_allclose(limits_of(other), np.multiply(limits_of(recall), factor), rtol=1e-12)
 
@@ -216,7 +216,7 @@ def test_binomial_and_plus_limits_of_recall(level):
     y_true, y_score = sample(6)
     hits = y_true[np.argsort(-y_score)]
     h, share = int(hits[:20].sum()), slope(hits, 20)
-    options = {"metric": "recall_at_k", "k": 20, "confidence_level": level}
+    options = {"metric": "recall@20", "confidence_level": level}
     exact = stats.binomtest(h, 15).proportion_ci(level, method="exact")
     found = metric_interval(y_true, y_score, method="clopper_pearson", **options)
     assert_allclose(limits_of(found), exact, rtol=1e-9)
@@ -328,7 +328,7 @@ def test_perfect_average_precision_has_the_exact_limit_of_all_of_m(m):
 
 def test_no_hit_in_the_top_k_bounds_average_precision_at_k():
     y_true = np.arange(40) >= 30
-    found = metric_interval(y_true, -np.arange(40.0), k=5)
+    found = metric_interval(y_true, -np.arange(40.0), metric="average_precision@5")
     assert (found.statistic, found.low) == (0.0, 0.0)
     # Recall at most, with all of it at the first places: min(m, k) = 5 of 10 positives.
     recall = stats.binomtest(0, 10).proportion_ci(0.95).high
@@ -366,7 +366,7 @@ def test_a_constant_score_has_the_prevalence_and_no_error():
 
 def test_all_of_k():
     y_true, y_score = sample()
-    found = metric_interval(y_true, y_score, k=60)
+    found = metric_interval(y_true, y_score, metric="average_precision@60")
     assert found.metric == AveragePrecision()
     assert_same(found, metric_interval(y_true, y_score))
     recall = metric_interval(y_true, y_score, metric=RecallAtK(60))
@@ -423,7 +423,7 @@ def classes(n=90):
     return labels, rng.normal(size=(n, 3)) + (labels[:, None] == names), names
 
 
-@pytest.mark.parametrize("name", ["average_precision", "roc_auc", "recall_at_k", "dcg"])
+@pytest.mark.parametrize("name", ["average_precision", "roc_auc", "recall@8", "dcg"])
 @pytest.mark.parametrize("clustered", [False, True])
 def test_classes_are_one_against_the_rest(name, clustered):
     labels, y_score, names = classes()
@@ -478,13 +478,12 @@ def queries(n_queries=12, size=10):
     return y_true, rng.normal(size=groups.size) + y_true, groups
 
 
-@pytest.mark.parametrize("metric", ["average_precision", "reciprocal_rank", "ndcg", "recall_at_k"])
+@pytest.mark.parametrize("metric", ["average_precision", "reciprocal_rank", "ndcg", "recall@3"])
 def test_the_mean_over_queries_has_the_t_interval(metric):
     y_true, y_score, groups = queries()
-    cut = {"k": 3} if metric == "recall_at_k" else {}
-    found = metric_interval(y_true, y_score, metric=metric, groups=groups, **cut)
+    found = metric_interval(y_true, y_score, metric=metric, groups=groups)
     values = [
-        metric_test(y_true[groups == q], y_score[groups == q], metric=metric, **cut).statistic
+        metric_test(y_true[groups == q], y_score[groups == q], metric=metric).statistic
         for q in range(12)
     ]
     expected = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
@@ -537,7 +536,7 @@ def test_queries_without_positives_count_with_zero():
 
 
 def test_result_of_one_ranking():
-    found = metric_interval(*sample(), k=0.1, confidence_level=0.9)
+    found = metric_interval(*sample(), metric="average_precision@0.1", confidence_level=0.9)
     assert repr(found) == (
         f"MetricIntervalResult(metric={found.metric}, statistic={found.statistic:.4g}, "
         f"low={found.low:.4g}, high={found.high:.4g}, confidence_level=0.9, method='influence')"
@@ -587,12 +586,22 @@ WRONG = [
     ((Y, S), {"n_resamples": 9.5}, TypeError, "n_resamples must be an integer; got 9.5"),
     ((Y, S), {"metric": "map"}, ValueError, "metric must be one of .*; got 'map'"),
     ((Y, S), {"metric": RocAuc}, TypeError, r"got the class RocAuc: pass RocAuc\(\)"),
-    ((Y, S), {"metric": "recall_at_k"}, ValueError, "metric='recall_at_k' needs k"),
-    ((Y, S), {"metric": "roc_auc", "k": 3}, ValueError, "takes no k; got k=3"),
+    ((Y, S), {"metric": "recall"}, ValueError, "recall needs a cut-off: metric='recall@50'"),
+    ((Y, S), {"metric": "roc_auc@3"}, ValueError, "roc_auc has no cut-off; pass"),
     ((Y, S), {"metric": RecallAtK([3, 4])}, TypeError, r"k must be one int or float here"),
-    ((Y, S), {"k": 61}, ValueError, "k must be between 1 and n_samples=60; got 61"),
+    (
+        (Y, S),
+        {"metric": "average_precision@61"},
+        ValueError,
+        "k must be between 1 and n_samples=60; got 61",
+    ),
     ((Y, S), {"method": "bca"}, ValueError, "method must be one of 'auto', .*'binomial' for aver"),
-    ((Y, S), {"k": 5, "method": "logit"}, ValueError, "one of 'auto', 'influence' for average"),
+    (
+        (Y, S),
+        {"metric": "average_precision@5", "method": "logit"},
+        ValueError,
+        "one of 'auto', 'influence' for average",
+    ),
     (
         (Y, S),
         {"method": "logit", "clusters": np.arange(60)},
@@ -669,4 +678,4 @@ def test_negatives_in_one_block_matter_at_a_cut_off_alone():
         one, other = (metric_interval(ranking, metric=metric) for ranking in (merged, alone))
         assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-12)
     with pytest.raises(ValueError, match="Recall at 3 depends on the samples at rank k"):
-        metric_interval(merged, metric="recall_at_k", k=3)
+        metric_interval(merged, metric="recall@3")

@@ -755,7 +755,7 @@ def test_seeds():
 
 
 def test_cut_offs_by_name():
-    by_name = compare(26, metric="recall_at_k", k=0.2)
+    by_name = compare(26, metric="recall@0.2")
     assert by_name.metric == RecallAtK(12)
     assert_same(by_name, compare(26, metric=RecallAtK(12)))
 
@@ -817,8 +817,13 @@ WRONG = [
     (SCORES, {"metric": "auc"}, ValueError, "metric must be one of .*; got 'auc'"),
     (SCORES, {"metric": RecallAtK}, TypeError, "metric must be an instance; got the class Recall"),
     (SCORES, {"metric": RecallAtK([2, 3])}, TypeError, "k must be one int or float here"),
-    (SCORES, {"k": 100}, ValueError, "k must be between 1 and n_samples=60; got 100"),
-    (SCORES, {"metric": "roc_auc", "k": 3}, ValueError, "takes no k; got k=3"),
+    (
+        SCORES,
+        {"metric": "average_precision@100"},
+        ValueError,
+        "k must be between 1 and n_samples=60; got 100",
+    ),
+    (SCORES, {"metric": "roc_auc@3"}, ValueError, "roc_auc has no cut-off; pass"),
     (SCORES, {"metric": ReciprocalRank()}, ValueError, "rank of one ranking depends on a single"),
     (
         SCORES,

@@ -62,25 +62,25 @@ class Zipf(RankStatistic):
         return ranks**-self.power
 
 
-# Name, k, and the equal metric object.
+# Names, and the equal metric objects.
 MEANT = {
-    "average_precision": ("average_precision", None, AveragePrecision()),
-    "average_precision at 10": ("average_precision", 10, AveragePrecision(10)),
-    "average_precision at .2": ("average_precision", 0.2, AveragePrecision(k=0.2)),
-    "recall_at_k": ("recall_at_k", 10, RecallAtK(10)),
-    "precision_at_k": ("precision_at_k", 0.2, PrecisionAtK(0.2)),
-    "enrichment_at_k": ("enrichment_at_k", 10, EnrichmentAtK(k=10)),
-    "f_score_at_k": ("f_score_at_k", 10, FScoreAtK(k=10)),
-    "roc_auc": ("roc_auc", None, RocAuc()),
-    "dcg": ("dcg", None, DiscountedCumulativeGain()),
-    "dcg at 10": ("dcg", 10, DiscountedCumulativeGain(10)),
-    "ndcg": ("ndcg", None, DiscountedCumulativeGain(normalize=True)),
-    "ndcg at .2": ("ndcg", 0.2, DiscountedCumulativeGain(0.2, normalize=True)),
-    "bedroc": ("bedroc", None, Bedroc(20.0)),
-    "rie": ("rie", None, RobustInitialEnhancement(alpha=20.0)),
-    "reciprocal_rank": ("reciprocal_rank", None, ReciprocalRank()),
+    "average_precision": AveragePrecision(),
+    "average_precision@10": AveragePrecision(10),
+    "average_precision@0.2": AveragePrecision(k=0.2),
+    "recall@10": RecallAtK(10),
+    "precision@0.2": PrecisionAtK(0.2),
+    "enrichment@10": EnrichmentAtK(k=10),
+    "f_score@10": FScoreAtK(k=10),
+    "roc_auc": RocAuc(),
+    "dcg": DiscountedCumulativeGain(),
+    "dcg@10": DiscountedCumulativeGain(10),
+    "ndcg": DiscountedCumulativeGain(normalize=True),
+    "ndcg@0.2": DiscountedCumulativeGain(0.2, normalize=True),
+    "bedroc": Bedroc(20.0),
+    "rie": RobustInitialEnhancement(alpha=20.0),
+    "reciprocal_rank": ReciprocalRank(),
 }
-each_metric = pytest.mark.parametrize(("name", "k", "metric"), MEANT.values(), ids=list(MEANT))
+each_metric = pytest.mark.parametrize(("name", "metric"), MEANT.items(), ids=list(MEANT))
 
 NUMBERS = ("statistic", "pvalue", "log10_pvalue", "zscore", "adjusted_statistic", "chance", "hits")
 
@@ -120,7 +120,7 @@ def assert_same_test(one, other):
 
 
 def test_every_name_is_meant():
-    assert {name for name, _, _ in MEANT.values()} == set(METRICS)
+    assert {name.partition("@")[0] for name in MEANT} == set(METRICS)
 
 
 # By name and by instance.
@@ -128,14 +128,13 @@ def test_every_name_is_meant():
 
 @each_metric
 @pytest.mark.parametrize("method", ["auto", "permutation", "normal"])
-def test_tests_by_name_and_by_object(name, k, metric, method, data):
+def test_tests_by_name_and_by_object(name, metric, method, data):
     options = {"method": method, "n_resamples": 99}
-    by_name = metric_test(*data, metric=name, k=k, **options)
+    by_name = metric_test(*data, metric=name, **options)
     by_object = metric_test(*data, metric=metric, **options)
     assert_same_test(by_name, by_object)
     assert by_name.metric == metric.at(60)
     assert isinstance(by_name, MetricTestResult)
-    assert by_name.k == (None if k is None else {10: 10, 0.2: 12}[k])
 
 
 @pytest.mark.parametrize(
@@ -158,10 +157,10 @@ def test_tests_of_single_metrics(test, metric, alternative, data):
 
 @pytest.mark.numeric
 @each_metric
-def test_null_distributions_by_name_and_by_object(name, k, metric, data):
+def test_null_distributions_by_name_and_by_object(name, metric, data):
     tie_sizes = Ranking.from_scores(*data).tie_sizes
     distributions = [
-        metric_null_distribution(60, 12, metric=name, k=k, tie_sizes=tie_sizes),
+        metric_null_distribution(60, 12, metric=name, tie_sizes=tie_sizes),
         metric_null_distribution(60, 12, metric=metric, tie_sizes=tie_sizes),
         metric_test(*data, metric=metric).null_distribution,
     ]
@@ -173,7 +172,7 @@ def test_null_distributions_by_name_and_by_object(name, k, metric, data):
 
 
 @each_metric
-def test_scorers_by_name_and_by_object(name, k, metric, data):
+def test_scorers_by_name_and_by_object(name, metric, data):
     y_true, y_score = data
     fitted = GivenScores().fit(None, None)
     result = metric_test(*data, metric=metric)
@@ -183,7 +182,7 @@ def test_scorers_by_name_and_by_object(name, k, metric, data):
         ("zscore", result.zscore),
         ("adjusted", result.adjusted_statistic),
     ):
-        by_name = make_significance_scorer(name, k=k, output=output)
+        by_name = make_significance_scorer(name, output=output)
         by_object = make_significance_scorer(metric, output=output)
         found = by_object(fitted, y_score[:, None], y_true)
         assert found == by_name(fitted, y_score[:, None], y_true)
@@ -195,10 +194,10 @@ def test_scorers_by_name_and_by_object(name, k, metric, data):
 
 @pytest.mark.numeric
 @each_metric
-def test_best_candidates_by_name_and_by_object(name, k, metric, data):
+def test_best_candidates_by_name_and_by_object(name, metric, data):
     y_true, y_score = data
     candidates = np.column_stack([y_score, -y_score, np.arange(60)])
-    by_name = best_candidate_test(y_true, candidates, metric=name, k=k, n_resamples=99)
+    by_name = best_candidate_test(y_true, candidates, metric=name, n_resamples=99)
     by_object = best_candidate_test(y_true, candidates, metric=metric, n_resamples=99)
     for field in ("statistic", "zscore", "pvalue", "pvalue_unadjusted"):
         assert_array_equal(getattr(by_name, field), getattr(by_object, field))
@@ -206,11 +205,11 @@ def test_best_candidates_by_name_and_by_object(name, k, metric, data):
 
 
 @each_metric
-def test_folds_by_name_and_by_object(name, k, metric, data):
+def test_folds_by_name_and_by_object(name, metric, data):
     y_true, y_score = data
-    k = {10: 5}.get(k, k)
-    metric = replace(metric, k=5) if k == 5 else metric
-    by_name = cross_val_significance(GivenScores(), y_score[:, None], y_true, metric=name, k=k)
+    # A fold has twelve samples.
+    name, metric = name.replace("@10", "@5"), replace(metric, k=5) if "@10" in name else metric
+    by_name = cross_val_significance(GivenScores(), y_score[:, None], y_true, metric=name)
     by_object = cross_val_significance(GivenScores(), y_score[:, None], y_true, metric=metric)
     assert by_name.pvalue == by_object.pvalue
     assert_array_equal(by_name.fold_pvalues, by_object.fold_pvalues)
@@ -218,14 +217,14 @@ def test_folds_by_name_and_by_object(name, k, metric, data):
 
 
 @each_metric
-def test_displays_by_name_and_by_object(name, k, metric, data):
+def test_displays_by_name_and_by_object(name, metric, data):
     y_true, y_score = data
     options = {"plot_normal": False, "method": "normal"}
     displays = [
-        NullDistributionDisplay.from_predictions(*data, metric=name, k=k, **options),
+        NullDistributionDisplay.from_predictions(*data, metric=name, **options),
         NullDistributionDisplay.from_predictions(*data, metric=metric, **options),
     ]
-    if name in ("average_precision", "recall_at_k", "ndcg"):
+    if name in ("average_precision", "recall@10", "ndcg"):
         fitted = GivenScores().fit(None, None)
         displays.append(
             NullDistributionDisplay.from_estimator(
@@ -241,12 +240,10 @@ def test_displays_by_name_and_by_object(name, k, metric, data):
 
 
 @each_metric
-def test_reports_by_name_and_by_object(name, k, metric, data, tmp_path, capsys):
+def test_reports_by_name_and_by_object(name, metric, data, tmp_path, capsys):
     expected = metric_test(*data, metric=metric).to_dict()
     (found,) = make_report(*data, metrics=[metric]).rankers[0].metrics
     assert found.to_dict() == expected
-    if k is not None:
-        name = f"{name.removesuffix('_at_k')}@{k}"
     pd.DataFrame({"y": data[0], "s": data[1]}).to_csv(tmp_path / "rankings.csv")
     argv = ["report", str(tmp_path / "rankings.csv"), "--label", "y", "--score", "s", "--json"]
     assert main([*argv, "--metric", name]) == 0
@@ -257,55 +254,26 @@ def test_reports_by_name_and_by_object(name, k, metric, data, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "metric",
+    ("metric", "error", "message"),
     [
-        AveragePrecision(),
-        AveragePrecision(normalize="positives"),
-        *map(DiscountedCumulativeGain, [None]),
+        ("bedroc@7", ValueError, "metric='bedroc@7': bedroc has no cut-off; pass"),
+        ("recall", ValueError, "recall needs a cut-off: metric='recall@50' counts the first 50"),
+        ("dcg@0", ValueError, "k must be at least 1 as a number of samples; got 0"),
+        (RecallAtK, TypeError, r"got the class RecallAtK: pass RecallAtK\(k=\.\.\.\)"),
+        (Bedroc, TypeError, r"got the class Bedroc: pass Bedroc\(\)"),
+        ("map", ValueError, r"metric must be one of 'average_precision'.*; got 'map'"),
+        (roc_auc_score, ValueError, "or an instance of a metric such as Average"),
+        (None, ValueError, "got None"),
     ],
 )
-def test_k_beside_an_object_without_one(metric, data):
-    expected = metric_test(*data, metric=replace(metric, k=7))
-    assert_same_test(metric_test(*data, metric=metric, k=7), expected)
-    null = metric_null_distribution(60, 12, metric=metric, k=7)
-    assert null.statistic == replace(metric, k=7)
-    best = best_candidate_test(data[0], np.c_[data[1], data[1]], metric=metric, k=7)
-    assert best.statistic[0] == pytest.approx(expected.statistic, rel=1e-12)
-    scorer = make_significance_scorer(metric, k=7, output="statistic")
-    found = scorer(GivenScores().fit(None, None), data[1][:, None], data[0])
-    assert found == pytest.approx(expected.statistic, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("metric", "k", "error", "message"),
-    [
-        (RecallAtK(5), 5, ValueError, r"metric=RecallAtK\(k=5\) already has a k; got k=5"),
-        (AveragePrecision(5), 7, ValueError, "already has a k; got k=7: leave it out"),
-        (DiscountedCumulativeGain(0.5), 7, ValueError, r"\(k=0\.5\) already has a k; got k=7"),
-        (RocAuc(), 7, ValueError, r"metric=RocAuc\(\) takes no k; got k=7: leave it out"),
-        (Zipf(), 7, ValueError, r"metric=Zipf\(power=1\.0\) takes no k; got k=7"),
-        (ReciprocalRank(), 0.5, ValueError, r"takes no k; got k=0\.5"),
-        ("bedroc", 7, ValueError, "metric='bedroc' takes no k; got k=7"),
-        ("recall_at_k", None, ValueError, "metric='recall_at_k' needs k: pass a number"),
-        (AveragePrecision(), [5, 7], TypeError, r"k must be an int or a float; got \[5, 7\]"),
-        ("dcg", 0, ValueError, "k must be at least 1 as a number of samples; got 0"),
-        (RecallAtK, None, TypeError, r"got the class RecallAtK: pass RecallAtK\(k=\.\.\.\)"),
-        (Bedroc, None, TypeError, r"got the class Bedroc: pass Bedroc\(\)"),
-        ("map", None, ValueError, r"metric must be one of 'average_precision'.*; got 'map'"),
-        (roc_auc_score, None, ValueError, "or an instance of a metric such as Average"),
-        (None, None, ValueError, "got None"),
-    ],
-)
-def test_metrics_that_are_refused(metric, k, error, message, data):
+def test_metrics_that_are_refused(metric, error, message, data):
     for call in (
-        lambda: metric_test(*data, metric=metric, k=k),
-        lambda: metric_null_distribution(60, 12, metric=metric, k=k),
-        lambda: make_significance_scorer(metric, k=k),
-        lambda: best_candidate_test(data[0], np.c_[data[1], data[1]], metric=metric, k=k),
-        lambda: NullDistributionDisplay.from_predictions(*data, metric=metric, k=k),
-        lambda: cross_val_significance(
-            GivenScores(), data[1][:, None], data[0], metric=metric, k=k
-        ),
+        lambda: metric_test(*data, metric=metric),
+        lambda: metric_null_distribution(60, 12, metric=metric),
+        lambda: make_significance_scorer(metric),
+        lambda: best_candidate_test(data[0], np.c_[data[1], data[1]], metric=metric),
+        lambda: NullDistributionDisplay.from_predictions(*data, metric=metric),
+        lambda: cross_val_significance(GivenScores(), data[1][:, None], data[0], metric=metric),
     ):
         with pytest.raises(error, match=message):
             call()
@@ -362,7 +330,8 @@ ALL_SAMPLES = [AveragePrecision(), DiscountedCumulativeGain(normalize=True)]
 
 @pytest.mark.parametrize("metric", ALL_SAMPLES, ids=repr)
 def test_k_of_all_samples(metric, data):
-    assert_same_test(metric_test(*data, metric=metric), metric_test(*data, metric=metric, k=60))
+    of_all = metric_test(*data, metric=replace(metric, k=60))
+    assert_same_test(metric_test(*data, metric=metric), of_all)
 
 
 AT_K = [RecallAtK, PrecisionAtK, EnrichmentAtK, FScoreAtK]
@@ -386,10 +355,7 @@ def test_several_k_are_one_test_each(make, options, data):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Circular shifts leave")
         several = metric_test(*data, metric=make(cuts), **options)
-        name = next(name for name, kind in METRICS.items() if kind is make)
-        again = metric_test(*data, metric=name, k=cuts, **options)
         singles = [metric_test(*data, metric=make(k), **options) for k in (3, 12, 30, 60)]
-    assert_same_test(several, again)
     assert_array_equal(several.k, [[3, 12], [30, 60]])
     for name in (*NUMBERS, "pvalue_relative_error", "n_exceedances"):
         values = [getattr(one, name) for one in singles]
@@ -549,16 +515,16 @@ def test_copies_of_metrics(metric):
 
 def test_which_names_need_a_k():
     needing = {name for name, make in METRICS.items() if needs_k(make)}
-    assert needing == {"recall_at_k", "precision_at_k", "enrichment_at_k", "f_score_at_k"}
+    assert needing == {"recall", "precision", "enrichment", "f_score"}
 
 
 # Results.
 
 
 @each_metric
-def test_result_of_one_test(name, k, metric, data):
+def test_result_of_one_test(name, metric, data):
     result = metric_test(*data, metric=metric)
-    counts = name.endswith("_at_k")
+    counts = isinstance(metric, (RecallAtK, PrecisionAtK, EnrichmentAtK, FScoreAtK))
     assert result.summary().startswith(f"{metric.at(60).title} was {result.statistic:.3g} (chance ")
     assert result.summary().endswith("(exact test, one-sided; 12 positives among 60 samples).")
     assert (result.hits is None) is not counts
@@ -567,7 +533,7 @@ def test_result_of_one_test(name, k, metric, data):
 
 def test_sentences():
     ranking = Ranking.from_counts([1] * 8, [1, 1, 0, 1, 0, 0, 0, 0])
-    options = {"metric": "recall_at_k", "k": 2}
+    options = {"metric": "recall@2"}
     assert metric_test(ranking, **options).summary() == (
         "Recall at 2 was 0.667 (chance 0.25, z = 1.97), p = 0.1071 for better than random "
         "labelling (exact test, one-sided; 3 positives among 8 samples)."
@@ -646,7 +612,7 @@ def test_result_of_several_classes(metric, labels, three_classes):
 
 
 def test_result_of_several_k(data):
-    result = metric_test(*data, metric="recall_at_k", k=[5, 0.5])
+    result = metric_test(*data, metric=RecallAtK([5, 0.5]))
     starts = [line.split(" was ")[0] for line in result.summary().splitlines()]
     assert starts == ["Recall at 5", "Recall at 30"]
     assert result._repr_html_().count("<tr>") == 3

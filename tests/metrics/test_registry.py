@@ -17,6 +17,7 @@ from by_name import (
     rank_statistic_null_distribution,
     rank_statistic_score,
     rank_statistic_test,
+    with_cut_off,
 )
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
@@ -37,6 +38,7 @@ from sklearn_rankinf import (
     make_significance_scorer,
     metric_comparison_test,
     metric_interval,
+    metric_null_distribution,
     metric_test,
 )
 from sklearn_rankinf._metrics.metrics import METRICS, as_metric
@@ -76,11 +78,6 @@ class FirstFeature(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X):
         return X[:, 0]
-
-
-def options_of(metric, k=0.3):
-    """The option k for the metrics that need one."""
-    return {"k": k} if NAMED[metric].needs_k else {}
 
 
 def tied_data(n_samples=40, n_positives=8, n_scores=12, seed=0):
@@ -251,9 +248,8 @@ def test_metrics_of_statistics():
     ("options", "error", "message"),
     [
         ({"metric": RankBiasedPrecision}, TypeError, "got the class RankBiasedPrecision: pass"),
-        ({"metric": TOY, "k": 5}, ValueError, "takes no k; got k=5"),
-        ({"metric": "roc_auc", "k": 5}, ValueError, "metric='roc_auc' takes no k"),
-        ({"metric": "enrichment_at_k"}, ValueError, "metric='enrichment_at_k' needs k"),
+        ({"metric": "roc_auc@5"}, ValueError, "roc_auc has no cut-off; pass metric='roc_auc'"),
+        ({"metric": "enrichment"}, ValueError, "enrichment needs a cut-off"),
         ({"metric": "reciprocal_rank", "average": "macro"}, ValueError, "no average over classes"),
         ({"metric": TOY, "average": "samples"}, ValueError, "average='samples' ranks the classes"),
         ({"metric": "auc"}, ValueError, "'average_precision', .*an instance .*; got 'auc'"),
@@ -285,12 +281,12 @@ class ShareOfTop(RankStatistic):
 
 
 def test_custom_metrics_take_k_too():
-    y_true, y_score, metric = [1, 0, 1, 0], [4, 3, 2, 1], ShareOfTop()
-    assert metric_test(y_true, y_score, metric=metric, k=3).statistic == 1.0
+    y_true, y_score = [1, 0, 1, 0], [4, 3, 2, 1]
+    assert metric_test(y_true, y_score, metric=ShareOfTop(3)).statistic == 1.0
     with pytest.raises(ValueError, match=r"a number of samples; got the fraction k=0\.5"):
-        metric_test(y_true, y_score, metric=metric, k=0.5)
+        metric_test(y_true, y_score, metric=ShareOfTop(0.5))
     with pytest.raises(ValueError, match="k must be at least 1"):
-        metric_test(y_true, y_score, metric=metric, k=0)
+        metric_test(y_true, y_score, metric=ShareOfTop(0))
 
 
 @dataclass(frozen=True)
@@ -340,17 +336,17 @@ def test_grades_in_any_container(grades):
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("n_scores", [3, 12, 10_000])
 def test_score_test_and_distribution_agree(metric, n_scores):
-    chosen, options = NAMED[metric], options_of(metric)
+    named = with_cut_off(metric)
     for seed in (0, 2, 4):
         y_true, y_score = tied_data(40, 4 + 3 * seed, n_scores, seed)
         ranking = Ranking.from_scores(y_true, y_score)
-        result = chosen.test(y_true, y_score, **options)
-        null = chosen.null_distribution(
-            40, ranking.n_positives, tie_sizes=ranking.tie_sizes, **options
+        result = metric_test(y_true, y_score, metric=named)
+        null = metric_null_distribution(
+            40, ranking.n_positives, metric=named, tie_sizes=ranking.tie_sizes
         )
         value = null.statistic.evaluate(ranking.tie_sizes, ranking.hits)
-        assert null.statistic == result.metric == as_metric(metric, **options).at(40)
-        assert chosen.score(y_true, y_score, **options) == pytest.approx(value, rel=1e-12)
+        assert null.statistic == result.metric == as_metric(named).at(40)
+        assert NAMED[metric].score(y_true, y_score) == pytest.approx(value, rel=1e-12)
         assert result.statistic == pytest.approx(value, rel=1e-12)
         assert result.pvalue == pytest.approx(null.pvalue(value), rel=1e-12)
 
@@ -359,12 +355,12 @@ def test_score_test_and_distribution_agree(metric, n_scores):
 def test_scorers_by_name_in_cross_validation(metric):
     y_true, y_score = tied_data(120, 30, 25, seed=2)
     cv = [(np.arange(120), np.arange(120)[part::3]) for part in range(3)]
-    scorer = make_significance_scorer(metric, **options_of(metric))
+    scorer = make_significance_scorer(with_cut_off(metric))
     found = cross_val_score(
         FirstFeature(), y_score[:, None], y_true, scoring=scorer, cv=cv, error_score="raise"
     )
     for value, (_, part) in zip(found, cv, strict=True):
-        result = NAMED[metric].test(y_true[part], y_score[part], **options_of(metric))
+        result = NAMED[metric].test(y_true[part], y_score[part])
         # Scorers allow a relative error of 1 percent of p.
         assert value == pytest.approx(-result.log10_pvalue, abs=math.log10(1.01))
         assert (value == 0.0) == (result.log10_pvalue == 0.0)
@@ -375,7 +371,7 @@ def test_scorers_by_name_in_cross_validation(metric):
 def test_folds_of_positives_only(metric, n_scores):
     # Sums over many ranks are not exact, and hold no evidence all the same.
     y_score = np.random.default_rng(0).integers(n_scores, size=1003)
-    scorers = make_significance_scorer(metric, output="all", **options_of(metric))
+    scorers = make_significance_scorer(with_cut_off(metric), output="all")
     fitted = FirstFeature().fit(None, None)
     scores = {name: scorer(fitted, np.c_[y_score], [1] * 1003) for name, scorer in scorers.items()}
     assert (scores.pop("pvalue"), scores.pop("statistic") >= 0.0) == (1.0, True)
@@ -386,9 +382,8 @@ def test_folds_of_positives_only(metric, n_scores):
 def test_permutation_agrees_with_the_exact_null_distribution(metric):
     y_true, y_score = tied_data(50, 10, 15, seed=3)
     y_score = y_score - 1.3 * y_true
-    options = options_of(metric)
-    exact = NAMED[metric].test(y_true, y_score, **options)
-    drawn = NAMED[metric].test(y_true, y_score, method="permutation", n_resamples=9999, **options)
+    exact = NAMED[metric].test(y_true, y_score)
+    drawn = NAMED[metric].test(y_true, y_score, method="permutation", n_resamples=9999)
     error = math.sqrt(exact.pvalue * (1 - exact.pvalue) / 10_000)
     assert 1e-3 < exact.pvalue < 1
     assert drawn.pvalue == pytest.approx(exact.pvalue, abs=4.5 * error + 1e-4)
@@ -400,10 +395,9 @@ def test_dcg_is_that_of_scikit_learn(metric, reference, k):
     y_true, y_score = tied_data(24, 7, 8)
     cut = {0.25: 6}.get(k, k)
     expected = reference([y_true], [y_score], k=cut)
-    assert metric_test(y_true, y_score, metric=metric, k=k).statistic == pytest.approx(
-        expected, rel=1e-12
-    )
-    scorer = make_significance_scorer(metric, k=k, output="statistic")
+    name = metric if k is None else f"{metric}@{k}"
+    assert metric_test(y_true, y_score, metric=name).statistic == pytest.approx(expected, rel=1e-12)
+    scorer = make_significance_scorer(name, output="statistic")
     found = scorer(FirstFeature().fit(None, None), y_score[:, None], y_true)
     assert found == pytest.approx(expected, rel=1e-12)
 
@@ -411,7 +405,7 @@ def test_dcg_is_that_of_scikit_learn(metric, reference, k):
 def test_statistic_of_a_distribution_is_a_metric():
     y_true, y_score = tied_data(50, 7)
     at_ten = dcg_null_distribution(50, 7, k=10).statistic
-    result = metric_test(y_true, y_score, metric="dcg", k=10)
+    result = metric_test(y_true, y_score, metric="dcg@10")
     assert metric_test(y_true, y_score, metric=at_ten).pvalue == result.pvalue
     value = rank_statistic_score(y_true, y_score, statistic=at_ten)
     assert value == result.statistic

@@ -470,22 +470,22 @@ def test_nearly_all_positives(aggregate):
 
 
 @pytest.mark.parametrize(
-    ("metric", "k", "by_hand"),
+    ("metric", "by_hand"),
     [
-        ("recall_at_k", 0.2, None),
-        ("ndcg", None, lambda y, s: ndcg_score([y], [s])),
-        (DiscountedCumulativeGain(normalize=True), None, lambda y, s: ndcg_score([y], [s])),
+        ("recall@0.2", None),
+        ("ndcg", lambda y, s: ndcg_score([y], [s])),
+        (DiscountedCumulativeGain(normalize=True), lambda y, s: ndcg_score([y], [s])),
     ],
 )
 @pytest.mark.parametrize("aggregate", ["pooled", "mean"])
-def test_other_metrics(metric, k, by_hand, aggregate, data):
+def test_other_metrics(metric, by_hand, aggregate, data):
     X, y = data
 
     def recall(labels, scores):
         return labels[np.argsort(-scores)[: math.ceil(0.2 * labels.size)]].sum() / labels.sum()
 
     result = cross_val_comparison(
-        LOGISTIC, BAYES, X, y, cv=CV, metric=metric, k=k, aggregate=aggregate, **FEW
+        LOGISTIC, BAYES, X, y, cv=CV, metric=metric, aggregate=aggregate, **FEW
     )
     expected = [(by_hand or recall)(y[t], a) for t, a, _ in scores_by_hand(X, y)]
     assert result.fold_statistics_a == pytest.approx(expected)
@@ -543,8 +543,8 @@ def test_result(aggregate, data):
         ({"cv": ShuffleSplit(1, random_state=0)}, "needs at least 2 folds; got 1"),
         ({"cv": KFold(203), "aggregate": None}, "Fold 0 holds out [01] positives among 1 samples"),
         ({"n_resamples": 0}, "n_resamples must be at least 1"),
-        ({"metric": "roc_auc", "k": 3}, "takes no k; got k=3"),
-        ({"metric": "recall_at_k"}, "needs k"),
+        ({"metric": "roc_auc@3"}, "roc_auc has no cut-off; pass"),
+        ({"metric": "recall"}, "recall needs a cut-off"),
     ],
 )
 def test_refused(options, message, data):

@@ -35,7 +35,7 @@ N_PERMUTATIONS = 99
 CV = StratifiedGroupKFold(3, shuffle=True, random_state=0)
 METRICS = [
     ("average_precision", {}),
-    ("recall_at_k", {"k": 0.2}),
+    ("recall@0.2", {}),
     ("roc_auc", {}),
     ("bedroc", {}),
     ("ndcg", {}),
@@ -85,7 +85,7 @@ def folds(model, X, y, fit_weight=None):
 
 def by_hand(model, data, output="zscore", metric="average_precision", fit_weight=None, **given):
     """Test the ranking of each test set, with the rows of the metadata that belong to it."""
-    options = {name: value for name, value in given.items() if name in ("k", "method")}
+    options = {name: value for name, value in given.items() if name == "method"}
     of_samples = {name: values for name, values in given.items() if name not in options}
     values = []
     for held_out, labels, scores in folds(model, *data, fit_weight=fit_weight):

@@ -108,9 +108,9 @@ def test_folds_are_tested_by_themselves(estimator, response, data):
 
 def test_metric_at_k_and_its_options(data):
     X, y = data
-    options = {"k": 0.2, "method": "permutation", "n_resamples": 199, "random_state": 3}
-    result = cross_val_significance(LOGISTIC, X, y, cv=CV, metric="recall_at_k", **options)
-    expected = by_hand(LOGISTIC, X, y, recall_at_k_test, **options)
+    options = {"method": "permutation", "n_resamples": 199, "random_state": 3}
+    result = cross_val_significance(LOGISTIC, X, y, cv=CV, metric="recall@0.2", **options)
+    expected = by_hand(LOGISTIC, X, y, recall_at_k_test, k=0.2, **options)
     assert result.fold_pvalues.tolist() == [test.pvalue for test in expected]
 
 
@@ -599,8 +599,8 @@ def test_result_as_table_and_in_short(data):
         ({"combine": "stouffer"}, ValueError, "combine must be one of 'bonferroni', .*'stouffer'"),
         ({"method": "both"}, ValueError, "method='both' is only for scorers"),
         ({"metric": "accuracy"}, ValueError, "metric must be one of .*got 'accuracy'"),
-        ({"metric": "recall_at_k"}, ValueError, "needs k"),
-        ({"metric": "roc_auc", "k": 3}, ValueError, "takes no k"),
+        ({"metric": "recall"}, ValueError, "recall needs a cut-off"),
+        ({"metric": "roc_auc@3"}, ValueError, "roc_auc has no cut-off"),
         ({"method": "exact"}, ValueError, "method must be one of"),
         ({"refit_permutations": 0}, ValueError, "refit_permutations must be at least 1; got 0"),
         ({"refit_permutations": 2.5}, TypeError, "refit_permutations must be an integer"),

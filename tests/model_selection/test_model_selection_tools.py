@@ -105,7 +105,7 @@ def test_cross_val_score(estimator, response, data):
 
 def test_cross_val_score_at_k(data):
     X, y = data
-    scorer = make_significance_scorer("recall_at_k", k=0.1)
+    scorer = make_significance_scorer("recall@0.1")
     scores = cross_val_score(LogisticRegression(), X, y, cv=CV, scoring=scorer)
     expected = evidence(by_hand(LogisticRegression(), X, y, recall_at_k_test, k=0.1))
     assert scores == pytest.approx(expected, rel=1e-12, abs=1e-12)
@@ -261,7 +261,7 @@ def test_halving_search(data):
         LogisticRegression(),
         {"C": [1e-3, 1e-2, 0.1, 1.0]},
         factor=2,
-        scoring=make_significance_scorer("precision_at_k", k=0.2),
+        scoring=make_significance_scorer("precision@0.2"),
         cv=StratifiedKFold(2),
         min_resources=60,
         random_state=0,
@@ -516,7 +516,7 @@ def test_weights_are_routed_in_a_search(data, weights):
     ("options", "message"),
     [
         ({"method": "analytic"}, "permutation"),
-        ({"metric": "recall_at_k", "k": 0.1}, r"metric=RecallAtK\(k=0.1\) takes no sample_weight"),
+        ({"metric": "recall@0.1"}, r"metric=RecallAtK\(k=0.1\) takes no sample_weight"),
     ],
 )
 def test_weights_where_they_cannot_be(options, message, data, weights):
@@ -758,20 +758,19 @@ def test_estimator_without_scores(data):
 
 def test_k_larger_than_a_fold(data):
     X, y = data
-    scoring = make_significance_scorer("recall_at_k", k=100)
-    with pytest.raises(ValueError, match="k=100 is more than the 45 samples of this fold"):
+    scoring = make_significance_scorer("recall@100")
+    with pytest.raises(ValueError, match=r"RecallAtK\(k=100\) has a cut-off above the 45 samples"):
         cross_val_score(LogisticRegression(), X, y, cv=CV, scoring=scoring, error_score="raise")
 
 
-@pytest.mark.parametrize("metric", ["average_precision", "recall_at_k"])
+@pytest.mark.parametrize("metric", ["average_precision", "recall@0.1"])
 @pytest.mark.parametrize("method", ["auto", "both"])
 @MAY_SATURATE
 def test_fold_without_positives(metric, method, data):
     X, y = data
     fold = np.arange(len(y)) % 3
     fold[np.flatnonzero(y == 1)] = np.arange((y == 1).sum()) % 2  # none in the third fold
-    k = {} if metric == "average_precision" else {"k": 0.1}
-    scoring = make_significance_scorer(metric, method=method, output="all", **k)
+    scoring = make_significance_scorer(metric, method=method, output="all")
     refit = "neg_log10_pvalue" if method == "auto" else "neg_log10_pvalue_analytic"
     search = GridSearchCV(
         LogisticRegression(), {"C": [1.0]}, scoring=scoring, cv=PredefinedSplit(fold), refit=refit

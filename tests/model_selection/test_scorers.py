@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 import pytest
 import sklearn
-from by_name import NAMED
+from by_name import NAMED, with_cut_off
 from scipy.special import expit
 from scipy.stats import hypergeom
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
@@ -24,8 +24,9 @@ from sklearn_rankinf import (
     average_precision_significance_scorer,
     average_precision_test,
     make_significance_scorer,
+    metric_test,
 )
-from sklearn_rankinf._metrics.metrics import METRICS, RocAuc
+from sklearn_rankinf._metrics.metrics import METRICS, RecallAtK, RocAuc
 from sklearn_rankinf._null.distribution import NullDistribution
 
 OUTPUTS = ("statistic", "neg_log10_pvalue", "pvalue", "zscore", "adjusted")
@@ -37,11 +38,6 @@ MAY_SATURATE = pytest.mark.filterwarnings(
     "ignore:A permutation p-value has its smallest possible value"
 )
 NO_EVIDENCE = {"neg_log10_pvalue": 0.0, "pvalue": 1.0, "zscore": 0.0, "adjusted": 0.0}
-
-
-def k_of(metric, k):
-    """The option k for the metrics that need one."""
-    return {"k": k} if NAMED[metric].needs_k else {}
 
 
 # Relative error of p that scorers accept where a p-value takes long: 0.01 in -log10 p.
@@ -142,8 +138,10 @@ def test_pvalues_at_k_are_hypergeometric(k):
     y_score = np.argsort(np.argsort(y_score, kind="stable"))
     hits = y_true[np.argsort(-y_score)][:10].sum()
     pvalue = hypergeom.sf(hits - 1, 40, 9, 10)
-    for metric, value in (("recall_at_k", hits / 9), ("precision_at_k", hits / 10)):
-        scores = {n: score(s, y_true, y_score) for n, s in all_outputs(metric=metric, k=k).items()}
+    for metric, value in (("recall", hits / 9), ("precision", hits / 10)):
+        scores = {
+            n: score(s, y_true, y_score) for n, s in all_outputs(metric=f"{metric}@{k}").items()
+        }
         assert scores["statistic"] == pytest.approx(value, rel=1e-14)
         assert scores["pvalue"] == pytest.approx(pvalue, rel=1e-11)
         assert scores["neg_log10_pvalue"] == pytest.approx(-math.log10(pvalue), rel=1e-11)
@@ -159,11 +157,11 @@ def test_pvalues_at_k_are_hypergeometric(k):
 )
 @MAY_SATURATE
 def test_outputs_are_the_fields_of_the_test(metric, method, rankings):
-    options = {"method": method, "n_resamples": 99, **k_of(metric, 0.2)}
-    scorers = all_outputs(metric=metric, **options)
+    options = {"metric": with_cut_off(metric, 0.2), "method": method, "n_resamples": 99}
+    scorers = all_outputs(**options)
     assert tuple(scorers) == OUTPUTS
     for index, (y_true, y_score) in enumerate(rankings):
-        result = NAMED[metric].test(y_true, y_score, **options)
+        result = metric_test(y_true, y_score, **options)
         expected = {
             "statistic": result.statistic,
             "neg_log10_pvalue": -result.log10_pvalue,
@@ -172,7 +170,7 @@ def test_outputs_are_the_fields_of_the_test(metric, method, rankings):
             "adjusted": result.adjusted_statistic,
         }
         for name, scorer in scorers.items():
-            single = make_significance_scorer(metric, output=name, **options)
+            single = make_significance_scorer(output=name, **options)
             found = score(scorer, y_true, y_score)
             if index == 0:
                 assert found == score(single, y_true, y_score)
@@ -191,8 +189,8 @@ def test_approximations_by_name(method, rankings):
 
 def test_average_precision_at_k(rankings):
     y_true, y_score = rankings[1]
-    scorer = make_significance_scorer(k=20)
-    expected = -average_precision_test(y_true, y_score, k=20).log10_pvalue
+    scorer = make_significance_scorer("average_precision@20")
+    expected = -metric_test(y_true, y_score, metric="average_precision@20").log10_pvalue
     assert score(scorer, y_true, y_score) == expected
 
 
@@ -224,13 +222,13 @@ def test_longer_lists_are_scored_to_one_percent(n_levels, separation):
 @MAY_SATURATE
 def test_both_methods_side_by_side(metric, rankings):
     y_true, y_score = rankings[2]
-    options = k_of(metric, 0.2)
-    scorers = make_significance_scorer(metric, method="both", n_resamples=199, **options)
+    metric = with_cut_off(metric, 0.2)
+    scorers = make_significance_scorer(metric, method="both", n_resamples=199)
     assert list(scorers) == BOTH
     scores = {name: score(scorer, y_true, y_score) for name, scorer in scorers.items()}
     for method in ("analytic", "permutation"):
-        result = NAMED[metric].test(
-            y_true, y_score, method=method, n_resamples=199, random_state=0, **options
+        result = metric_test(
+            y_true, y_score, metric=metric, method=method, n_resamples=199, random_state=0
         )
         error = tolerance(metric, f"pvalue_{method}")
         assert scores[f"pvalue_{method}"] == pytest.approx(result.pvalue, rel=error)
@@ -240,7 +238,7 @@ def test_both_methods_side_by_side(metric, rankings):
     assert scores["statistic"] == pytest.approx(result.statistic, rel=1e-13)
     assert scores["zscore"] == pytest.approx(result.zscore, rel=1e-12)
     assert scores["adjusted"] == pytest.approx(result.adjusted_statistic, rel=1e-12)
-    again = make_significance_scorer(metric, method="both", output="all", **options)
+    again = make_significance_scorer(metric, method="both", output="all")
     assert list(again) == BOTH
 
 
@@ -272,11 +270,11 @@ def test_ready_made_scorer(rankings):
 
 
 def test_scorers_read_well_and_are_of_scikit_learn():
-    scorer = make_significance_scorer("average_precision", k=50, n_resamples=99)
+    scorer = make_significance_scorer("average_precision@50", n_resamples=99)
     assert type(scorer) is type(make_scorer(average_precision_score))
     assert repr(scorer) == (
         "make_scorer(significance_score, response_method=('decision_function', 'predict_proba'), "
-        "metric=average_precision, output=neg_log10_pvalue, k=50, n_resamples=99, pos_label=1)"
+        "metric=average_precision@50, output=neg_log10_pvalue, n_resamples=99, pos_label=1)"
     )
 
 
@@ -410,7 +408,7 @@ def test_one_label_whose_meaning_is_known(average):
 def test_several_classes_need_an_average(metric, multiclass):
     y_true, y_score = multiclass
     fitted = GivenProbabilities(classes=(0, 1, 2)).fit(None, None)
-    scorer = make_significance_scorer(metric, **k_of(metric, 0.2))
+    scorer = make_significance_scorer(with_cut_off(metric, 0.2))
     with pytest.raises(ValueError, match=r"y_score has 3 columns.*pass average='macro'"):
         scorer(fitted, y_score, y_true)
 
@@ -453,10 +451,10 @@ def test_weights_on_a_fold_without_positives():
 
 @pytest.mark.parametrize(
     ("metric", "shown"),
-    [("recall_at_k", r"RecallAtK\(k=2\)"), ("precision_at_k", r"PrecisionAtK\(k=2\)")],
+    [("recall@2", r"RecallAtK\(k=2\)"), ("precision@2", r"PrecisionAtK\(k=2\)")],
 )
 def test_other_metrics_refuse_weights(metric, shown):
-    scorer = make_significance_scorer(metric, k=2)
+    scorer = make_significance_scorer(metric)
     with pytest.raises(ValueError, match=f"metric={shown} takes no sample_weight"):
         score(scorer, [0, 1, 0], [0.1, 0.2, 0.3], sample_weight=[1.0, 2.0, 3.0])
 
@@ -512,9 +510,9 @@ def rows_of(restriction):
 @MAY_SATURATE
 def test_outputs_with_restricted_labels_are_the_fields_of_the_test(restriction, metric):
     y_true, y_score, restricted = rows_of(restriction)
-    options = {"n_resamples": 199, **k_of(metric, 0.2)}
-    scorers = all_outputs(metric=metric, **options)
-    result = NAMED[metric].test(y_true, y_score, **restricted, **options)
+    options = {"metric": with_cut_off(metric, 0.2), "n_resamples": 199}
+    scorers = all_outputs(**options)
+    result = metric_test(y_true, y_score, **restricted, **options)
     assert result.method == "permutation"
     expected = {
         "statistic": result.statistic,
@@ -581,11 +579,11 @@ def test_few_labellings_give_one_warning(options):
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_fold_in_which_nothing_can_be_permuted(metric, output):
-    scorer = make_significance_scorer(metric, output=output, **k_of(metric, 2))
+    scorer = make_significance_scorer(with_cut_off(metric, 2), output=output)
     y_true, y_score = [1, 1, 0, 0, 0], [5.0, 3.0, 4.0, 2.0, 1.0]
     found = score(scorer, y_true, y_score, strata=y_true)
     plain = score(
-        make_significance_scorer(metric, output="statistic", **k_of(metric, 2)), y_true, y_score
+        make_significance_scorer(with_cut_off(metric, 2), output="statistic"), y_true, y_score
     )
     assert found == pytest.approx(NO_EVIDENCE.get(output, plain), rel=1e-12)
 
@@ -612,8 +610,8 @@ DISCOUNTS, DECAY = 1.0 / np.log2(np.arange(2.0, 7.0)), np.exp(-20.0 * np.arange(
 BEST, WORST = DECAY[:2].mean(), DECAY[3:].mean()
 # Means over the placements of two positives among five ranks, where they are not 2/5.
 CONSTANT = {
-    "enrichment_at_k": 1.0,
-    "f_score_at_k": 0.4,
+    "enrichment": 1.0,
+    "f_score": 0.4,
     "roc_auc": 0.5,
     "dcg": 2 * DISCOUNTS.mean(),
     "ndcg": DISCOUNTS.mean() / DISCOUNTS[:2].mean(),
@@ -627,7 +625,7 @@ CONSTANT = {
 @pytest.mark.parametrize("method", ["auto", "permutation", "normal"])
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_fold_without_positives(metric, method, output):
-    scorer = make_significance_scorer(metric, method=method, output=output, **k_of(metric, 2))
+    scorer = make_significance_scorer(with_cut_off(metric, 2), method=method, output=output)
     with pytest.warns(UndefinedMetricWarning, match="There are no positives in y_true") as record:
         found = score(scorer, [0, 0, 0, 0], [0.4, 0.1, 0.2, 0.3])
     assert found == NO_EVIDENCE.get(output, 0.0)
@@ -638,11 +636,11 @@ def test_fold_without_positives(metric, method, output):
 @pytest.mark.parametrize("method", ["auto", "permutation", "normal"])
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_fold_of_positives(metric, method, output):
-    scorer = make_significance_scorer(metric, method=method, output=output, **k_of(metric, 2))
+    scorer = make_significance_scorer(with_cut_off(metric, 2), method=method, output=output)
     # ROC AUC and BEDROC are not defined, and 0.
     other = {
-        "recall_at_k": 0.5,
-        "f_score_at_k": 2 / 3,
+        "recall": 0.5,
+        "f_score": 2 / 3,
         "roc_auc": 0.0,
         "bedroc": 0.0,
         "dcg": DISCOUNTS[:4].sum(),
@@ -656,12 +654,12 @@ def test_fold_of_positives(metric, method, output):
     [
         *itertools.product(METRICS, ["auto", "permutation", "normal"]),
         ("average_precision", "pearson3"),
-        ("recall_at_k", "binomial"),
+        ("recall", "binomial"),
     ],
 )
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_constant_score(metric, method, output):
-    scorer = make_significance_scorer(metric, method=method, output=output, **k_of(metric, 2))
+    scorer = make_significance_scorer(with_cut_off(metric, 2), method=method, output=output)
     found = score(scorer, [1, 0, 0, 0, 1], [3.0] * 5)
     # Each block of equal scores is one threshold; ties at k are broken at random.
     statistic = CONSTANT.get(metric, 2 / 5)
@@ -743,13 +741,15 @@ def test_saturation_of_weighted_and_averaged_statistics():
         ({"method": "exact"}, ValueError, "method must be one of .*got 'exact'"),
         ({"method": "both", "output": "zscore"}, ValueError, "method='both' returns a dict"),
         ({"method": "both", "output": "pvalue"}, ValueError, "with output='pvalue'"),
-        ({"method": "zhang_su", "k": 5}, ValueError, "method='analytic' or 'normal' with k"),
+        (
+            {"method": "zhang_su", "metric": "average_precision@5"},
+            ValueError,
+            "method='analytic' or 'normal' with k",
+        ),
         ({"average": "samples"}, ValueError, "average='samples' ranks the classes"),
-        ({"k": 0}, ValueError, "k must be at least 1 as a number of samples; got 0"),
-        ({"k": 1.5}, ValueError, "k as a float is a fraction.*got 1.5"),
-        ({"k": "10"}, TypeError, "k must be an int or a float; got '10'"),
-        ({"k": True}, TypeError, "k must be an int or a float; got True"),
-        ({"k": [5, 10]}, TypeError, r"k must be an int or a float; got \[5, 10\]"),
+        ({"metric": "ndcg@0"}, ValueError, "k must be at least 1 as a number of samples; got 0"),
+        ({"metric": "ndcg@1.5"}, ValueError, "k as a float is a fraction.*got 1.5"),
+        ({"metric": "ndcg@ten"}, ValueError, "the cut-off after the @ must be a number of samples"),
         ({"n_resamples": 0}, ValueError, "n_resamples must be at least 1; got 0"),
         ({"n_resamples": 9.5}, TypeError, "n_resamples must be an integer; got 9.5"),
         ({"random_state": -1}, ValueError, "random_state must be at least 0; got -1"),
@@ -764,17 +764,16 @@ def test_saturation_of_weighted_and_averaged_statistics():
         ({"response_method": "transform"}, ValueError, "response_method must be one of"),
         ({"response_method": ()}, ValueError, "response_method must be one of"),
         ({"response_method": None}, ValueError, "or a list of them; got None"),
-        ({"metric": "recall_at_k"}, ValueError, "metric='recall_at_k' needs k"),
+        ({"metric": "recall"}, ValueError, "recall needs a cut-off: metric='recall@50'"),
         ({"pos_label": None}, TypeError, "pos_label must be a number.*got None"),
         ({"pos_label": [1]}, TypeError, r"pos_label must be a number.*got \[1\]"),
-        ({"metric": "precision_at_k"}, ValueError, "needs k: pass a number of samples, or a frac"),
-        ({"metric": "recall_at_k", "k": 5, "method": "pearson3"}, ValueError, "pearson3"),
+        ({"metric": "recall@5", "method": "pearson3"}, ValueError, "pearson3"),
         (
             {"metric": "reciprocal_rank", "average": "macro"},
             ValueError,
             "metric='reciprocal_rank' has no average over classes; got average='macro'",
         ),
-        ({"metric": "recall_at_k", "k": [5, 9]}, TypeError, r"k must be one int.*got .*5, 9"),
+        ({"metric": RecallAtK([5, 9])}, TypeError, r"k must be one int.*got .*5, 9"),
     ],
 )
 def test_arguments_are_checked_at_once(options, error, message):
@@ -784,9 +783,9 @@ def test_arguments_are_checked_at_once(options, error, message):
 
 @pytest.mark.parametrize("metric", ["roc_auc", "bedroc", "rie", "reciprocal_rank"])
 def test_metric_without_k(metric):
-    message = f"metric='{metric}' takes no k; got k=10: leave it out"
+    message = f"metric='{metric}@10': {metric} has no cut-off; pass metric='{metric}'"
     with pytest.raises(ValueError, match=message):
-        make_significance_scorer(metric, k=10)
+        make_significance_scorer(f"{metric}@10")
     assert repr(make_significance_scorer(metric))
 
 
@@ -794,8 +793,10 @@ def test_metric_without_k(metric):
     "metric", [name for name, make in METRICS.items() if name == "ndcg" or hasattr(make, "k")]
 )
 def test_k_larger_than_a_fold(metric):
-    scorer = make_significance_scorer(metric, k=20)
-    with pytest.raises(ValueError, match=r"k=20 is more than the 8 samples of this fold.*k=0\.1"):
+    scorer = make_significance_scorer(f"{metric}@20")
+    with pytest.raises(
+        ValueError, match=r"k=20.* a cut-off above the 8 samples of this fold.*@0\.1"
+    ):
         score(scorer, [0, 1] * 4, np.arange(8.0))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from by_name import NAMED
+from by_name import with_cut_off
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
@@ -27,8 +27,9 @@ from sklearn_rankinf import (
     RankStatistic,
     average_precision_test,
     best_candidate_test,
+    metric_test,
 )
-from sklearn_rankinf._metrics.metrics import METRICS, Bedroc
+from sklearn_rankinf._metrics.metrics import METRICS, Bedroc, RecallAtK
 from sklearn_rankinf._model_selection.best_candidate import BestCandidateTestResult
 
 
@@ -99,10 +100,10 @@ def bedroc_of(alpha, n_samples, ranks):
 def slow_metric(name, n_samples, n_positives):
     """The metric from scikit-learn or from its definition."""
     of_ranks = {
-        "recall_at_k": partial(hits_at, 3, n_positives),
-        "precision_at_k": partial(hits_at, 3, 3),
-        "enrichment_at_k": partial(hits_at, 3, Fraction(3 * n_positives, n_samples)),
-        "f_score_at_k": partial(hits_at, 3, Fraction(3 + n_positives, 2)),
+        "recall": partial(hits_at, 3, n_positives),
+        "precision": partial(hits_at, 3, 3),
+        "enrichment": partial(hits_at, 3, Fraction(3 * n_positives, n_samples)),
+        "f_score": partial(hits_at, 3, Fraction(3 + n_positives, 2)),
         "reciprocal_rank": first_reciprocal,
         "zipf": sum_of_reciprocals,
         "rie": partial(rie_of, 20.0, n_samples),
@@ -172,7 +173,7 @@ LABELS = {
     4: [1, 0, 1, 1, 0, 0, 1, 0, 0, 0],
     7: [1, 1, 1, 0, 1, 0, 1, 1, 0, 1],
 }
-SLOW = ("average_precision", "roc_auc", "dcg", "ndcg", "recall_at_k", "reciprocal_rank", "zipf")
+SLOW = ("average_precision", "roc_auc", "dcg", "ndcg", "recall", "reciprocal_rank", "zipf")
 SLOW += ("rie", "bedroc")
 
 
@@ -183,7 +184,7 @@ def table_of(family):
 def options_of(name):
     if name == "zipf":
         return {"metric": Zipf()}
-    return {"metric": name, "k": 3} if NAMED[name].needs_k else {"metric": name}
+    return {"metric": with_cut_off(name, 3)}
 
 
 def assert_close_to(found, expected, n_resamples):
@@ -226,7 +227,7 @@ def test_pvalues_are_the_enumerated_ones(name, family, standardize):
         assert ranked_by[result.best_index] == pytest.approx(ranked_by.max(), rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", ["precision_at_k", "enrichment_at_k"])
+@pytest.mark.parametrize("name", ["precision", "enrichment"])
 def test_metrics_at_k_are_enumerated_too(name):
     family, y_true = ("pairs", "untied", "top"), LABELS[4]
     scores, expected = table_of(family), enumerated(name, y_true, family, True)
@@ -254,10 +255,10 @@ def test_every_metric_with_a_name_on_longer_lists(metric):
         "tied": np.floor(2 * rng.normal(size=80) + y_true),
         "noise": rng.normal(size=80),
     }
-    options = {"k": 0.2} if NAMED[metric].needs_k else {}
-    result = best_candidate_test(y_true, scores, metric=metric, **options)
+    metric = with_cut_off(metric, 0.2)
+    result = best_candidate_test(y_true, scores, metric=metric)
     for index, column in enumerate(scores.values()):
-        test = NAMED[metric].test(y_true, column, **options)
+        test = metric_test(y_true, column, metric=metric)
         assert result.statistic[index] == pytest.approx(test.statistic, rel=1e-12)
         assert result.zscore[index] == pytest.approx(test.zscore, rel=1e-9)
         assert result.pvalue_unadjusted[index] == pytest.approx(test.pvalue, rel=1e-12)
@@ -362,7 +363,7 @@ DESIGNS = {
         "average_precision",
         "bedroc",
         pytest.param("roc_auc", marks=pytest.mark.long),
-        pytest.param("recall_at_k", marks=pytest.mark.long),
+        pytest.param("recall", marks=pytest.mark.long),
     ],
 )
 @pytest.mark.parametrize("design", DESIGNS)
@@ -687,22 +688,23 @@ def test_labels_that_are_strings():
 
 def test_cut_off():
     y_true, scores = noisy()
-    result = best_candidate_test(y_true, scores, k=0.1, n_resamples=199)
+    result = best_candidate_test(y_true, scores, metric="average_precision@0.1", n_resamples=199)
     for value, column in zip(result.statistic, scores.T, strict=True):
-        expected = average_precision_test(y_true, column, k=12).statistic
+        expected = metric_test(y_true, column, metric=AveragePrecision(12)).statistic
         assert value == pytest.approx(expected, rel=1e-12)
     assert_array_equal(
-        result.pvalue, best_candidate_test(y_true, scores, k=12, n_resamples=199).pvalue
+        result.pvalue,
+        best_candidate_test(y_true, scores, metric=AveragePrecision(12), n_resamples=199).pvalue,
     )
 
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("label", [0, 1])
 def test_labels_of_one_class(metric, label):
-    options = {"k": 2} if NAMED[metric].needs_k else {}
+    metric = with_cut_off(metric, 2)
     scores = np.random.default_rng(0).integers(4, size=(9, 3))
     with pytest.warns(UndefinedMetricWarning, match=f"only one class, {9 * label} positives among"):
-        result = best_candidate_test([label] * 9, scores, metric=metric, **options)
+        result = best_candidate_test([label] * 9, scores, metric=metric)
     assert_array_equal(result.pvalue, np.ones(3))
     assert_array_equal(result.pvalue_unadjusted, np.ones(3))
     assert_array_equal(result.zscore, np.zeros(3))
@@ -762,11 +764,11 @@ def test_wrong_inputs(y_true, y_scores, error, message):
     [
         ({"metric": "auc"}, ValueError, "metric must be one of .*got 'auc'"),
         ({"metric": Zipf}, TypeError, r"got the class Zipf: pass Zipf\(\)\."),
-        ({"metric": "recall_at_k"}, ValueError, "metric='recall_at_k' needs k"),
-        ({"metric": "roc_auc", "k": 3}, ValueError, "metric='roc_auc' takes no k"),
-        ({"metric": "recall_at_k", "k": [1, 2]}, TypeError, "k must be one int or float"),
-        ({"k": 5}, ValueError, "k must be between 1 and n_samples=4; got 5"),
-        ({"k": 1.5}, ValueError, "k as a float is a fraction"),
+        ({"metric": "recall"}, ValueError, "recall needs a cut-off: metric='recall@50'"),
+        ({"metric": "roc_auc@3"}, ValueError, "roc_auc has no cut-off; pass metric='roc_auc'"),
+        ({"metric": RecallAtK([1, 2])}, TypeError, "k must be one int or float"),
+        ({"metric": "ndcg@5"}, ValueError, "k must be between 1 and n_samples=4; got 5"),
+        ({"metric": "ndcg@1.5"}, ValueError, "k as a float is a fraction"),
         ({"n_resamples": 0}, ValueError, "n_resamples must be at least 1; got 0"),
         ({"n_resamples": 9.5}, TypeError, "n_resamples must be an integer"),
         ({"random_state": -1}, ValueError, "random_state must be at least 0"),

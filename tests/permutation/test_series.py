@@ -18,6 +18,7 @@ from by_name import (
     bedroc_test,
     dcg_test,
     enrichment_at_k_test,
+    precision_at_k_test,
     rank_statistic_test,
     reciprocal_rank_test,
     rie_test,
@@ -67,7 +68,7 @@ TESTS = {
     "rie": (rie_test, RobustInitialEnhancement(), {}),
     "reciprocal_rank": (reciprocal_rank_test, ReciprocalRank(), {}),
     "recall": (recall_at_k_test, recall_at_k_score, {"k": 4}),
-    "precision": (NAMED["precision_at_k"].test, precision_at_k_score, {"k": 4}),
+    "precision": (precision_at_k_test, precision_at_k_score, {"k": 4}),
     "enrichment": (enrichment_at_k_test, lambda y, s, k: EnrichmentAtK(k)(y, s), {"k": 4}),
 }
 

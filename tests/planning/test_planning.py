@@ -146,7 +146,7 @@ def test_simulated_power_is_near_the_exact_one(metric, value):
     ("odds", "power"), [(1.5, 0.3125), (2.0, 0.7122), (3.0, 0.9844)], ids=lambda x: str(x)
 )
 def test_power_of_recall_at_k(odds, power):
-    result = metric_power(1000, 100, metric="recall_at_k", k=100, odds=odds)
+    result = metric_power(1000, 100, metric="recall@100", odds=odds)
     assert result.critical_value == 0.16
     assert result.level == pytest.approx(stats.hypergeom(1000, 100, 100).sf(15), rel=1e-10)
     assert result.power == pytest.approx(power, abs=5e-5)
@@ -180,7 +180,7 @@ def test_power_without_an_effect_is_the_level(model):
 @pytest.mark.parametrize("model", ["wallenius", "binormal"])
 def test_power_grows_with_the_effect(model):
     powers = [
-        metric_power(100, 10, metric="recall_at_k", k=10, auc=auc, model=model).power
+        metric_power(100, 10, metric="recall@10", auc=auc, model=model).power
         for auc in np.linspace(0.02, 0.98, 25)
     ]
     assert (np.diff(powers) > 0.0).all()
@@ -237,7 +237,7 @@ def test_the_critical_value_is_where_the_test_begins_to_be_significant():
 def test_no_value_is_significant():
     for n, m, options in (
         (10, 1, {}),
-        (10, 1, {"metric": "enrichment_at_k", "k": 1}),
+        (10, 1, {"metric": "enrichment@1"}),
         (3, 2, {"metric": "reciprocal_rank"}),
         (10, 10, {}),
         (10, 0, {}),
@@ -289,7 +289,7 @@ SHIFT = math.sqrt(2) * stats.norm.ppf(0.8)
 )
 def test_expected_value_where_no_value_is_significant(model, mean):
     # Precision at the first rank is 1 with probability 1/3 by chance.
-    result = metric_power(12, 4, auc=0.8, k=1, model=model)
+    result = metric_power(12, 4, auc=0.8, metric="average_precision@1", model=model)
     assert (result.power, result.standard_error) == (0.0, 0.0)
     assert math.isnan(result.critical_value)
     assert result.method == ("analytic" if model == "wallenius" else "simulation")
@@ -303,7 +303,7 @@ def test_expected_value_where_no_value_is_significant(model, mean):
 
 def test_many_placements_are_not_listed_where_no_value_is_significant():
     tracemalloc.start()
-    result = metric_power(40, 10, auc=0.8, k=1)
+    result = metric_power(40, 10, auc=0.8, metric="average_precision@1")
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 1e8
@@ -313,8 +313,8 @@ def test_many_placements_are_not_listed_where_no_value_is_significant():
     with pytest.raises(
         ValueError, match="placements of 10 positives among 40 samples are too many"
     ):
-        metric_power(40, 10, auc=0.8, k=1, method="analytic")
-    assert min_detectable_odds(40, 10, k=1) == math.inf
+        metric_power(40, 10, auc=0.8, metric="average_precision@1", method="analytic")
+    assert min_detectable_odds(40, 10, metric="average_precision@1") == math.inf
 
 
 def test_power_of_roc_auc_is_near_its_normal_approximation():
@@ -331,8 +331,8 @@ def test_power_of_roc_auc_is_near_its_normal_approximation():
 @pytest.mark.parametrize(
     "options",
     [
-        {"metric": "recall_at_k", "k": 10},
-        {"metric": "precision_at_k", "k": 10, "model": "binormal"},
+        {"metric": "recall@10"},
+        {"metric": "precision@10", "model": "binormal"},
         {"metric": "reciprocal_rank"},
     ],
 )
@@ -363,7 +363,7 @@ def test_simulated_power_at_the_smallest_odds(model, power):
 @pytest.mark.parametrize("model", ["wallenius", "binormal"])
 @pytest.mark.parametrize("k", [0.1, 40])
 def test_the_first_number_of_positives_with_the_power(model, k):
-    options = {"metric": "recall_at_k", "k": k, "auc": 0.75, "model": model}
+    options = {"metric": f"recall@{k}", "auc": 0.75, "model": model}
     found = min_positives(prevalence=0.1, **options)
     powers = [
         metric_power(round(m / 0.1), m, **options).power
@@ -375,7 +375,7 @@ def test_the_first_number_of_positives_with_the_power(model, k):
 
 
 def test_the_first_number_of_positives_where_power_goes_up_and_down():
-    options = {"metric": "recall_at_k", "k": 0.01, "odds": 1.5}
+    options = {"metric": "recall@0.01", "odds": 1.5}
     found = min_positives(prevalence=0.01, **options)
     assert found > 2000
     numbers = [*range(found - 4, found), *range(found, found + 40, 4)]
@@ -422,10 +422,12 @@ def test_the_first_number_of_positives_by_simulation():
 
 
 def test_no_number_of_positives():
-    with pytest.raises(ValueError, match=r"k=1000 is a fixed number .* pass k as a fraction, such"):
-        min_positives(prevalence=0.0016, metric="recall_at_k", k=1000, auc=0.75)
+    with pytest.raises(
+        ValueError, match=r"cut-off 1000 is a fixed number .* a fraction, as in metric=.recall@0.01"
+    ):
+        min_positives(prevalence=0.0016, metric="recall@1000", auc=0.75)
     with pytest.raises(ValueError, match=r"^10000000 positives are not .* smaller power\.$"):
-        min_positives(prevalence=0.01, metric="recall_at_k", k=0.01, odds=1.001)
+        min_positives(prevalence=0.01, metric="recall@0.01", odds=1.001)
     with pytest.raises(
         ValueError, match=r"No number of positives has the power 0\.8, which is at least"
     ):
@@ -515,7 +517,7 @@ def test_first_order_standard_error_of_recall():
     second = (slope * 9) ** 2 * fallout * (1 - fallout) / (n - m)
     auc = float(stats.norm.cdf(d / math.sqrt(2)))
     for k in (100, 0.1):
-        result = metric_interval_width(n, m, auc=auc, metric="recall_at_k", k=k, n_resamples=2)
+        result = metric_interval_width(n, m, auc=auc, metric=f"recall@{k}", n_resamples=2)
         found = result.first_order_standard_error
         assert found == pytest.approx(math.sqrt(first + second), rel=0.02)
 
@@ -552,14 +554,18 @@ EFFECT = "Pass exactly one of odds and auc"
         ({"odds": 2.0, "n_resamples": 0}, ValueError, "n_resamples must be at least 2"),
         ({"odds": 2.0, "random_state": -1}, ValueError, "random_state must be at least 0"),
         ({"odds": 2.0, "metric": "x"}, ValueError, "metric must be one of 'average_precision'"),
-        ({"odds": 2.0, "metric": "recall_at_k"}, ValueError, "metric='recall_at_k' needs k"),
+        (
+            {"odds": 2.0, "metric": "recall"},
+            ValueError,
+            "recall needs a cut-off: metric='recall@50'",
+        ),
         (
             {"odds": 2.0, "metric": RecallAtK([1, 2])},
             TypeError,
             "k must be one int or float here",
         ),
         (
-            {"odds": 2.0, "metric": "recall_at_k", "k": 101},
+            {"odds": 2.0, "metric": "recall@101"},
             ValueError,
             "k must be between 1 and n_samples=100; got 101",
         ),
@@ -672,10 +678,9 @@ def test_simulated_shares_of_none_or_all_have_an_error():
 
 
 @pytest.mark.parametrize("alpha", [1.0 - 1e-12, 1.0 - 1e-15, 1.0 - 1e-16])
-@pytest.mark.parametrize("metric", ["recall_at_k", "roc_auc"])
+@pytest.mark.parametrize("metric", ["recall@20", "roc_auc"])
 def test_certain_events_are_not_significant(alpha, metric):
-    k = 20 if metric == "recall_at_k" else None
-    result = metric_power(100, 10, metric=metric, k=k, odds=2.0, alpha=alpha)
+    result = metric_power(100, 10, metric=metric, odds=2.0, alpha=alpha)
     assert result.critical_value > 0.0
     assert result.level <= alpha * (1.0 + 1e-12)
 
@@ -684,15 +689,15 @@ def test_certain_events_are_not_significant(alpha, metric):
 def test_extreme_effects_in_the_binormal_model(auc, power):
     result = metric_power(100, 10, metric="roc_auc", auc=auc, model="binormal", n_resamples=50)
     assert result.power == power
-    hits = metric_power(100, 10, metric="recall_at_k", k=20, auc=auc, model="binormal")
+    hits = metric_power(100, 10, metric="recall@20", auc=auc, model="binormal")
     assert_allclose(hits.power, power, atol=1e-12)
 
 
 def test_hopeless_searches_are_refused():
     with pytest.raises(ValueError, match=r"prevalence must be at least 2\.2e-12"):
-        min_positives(prevalence=1e-300, metric="recall_at_k", k=0.01, odds=3.0)
+        min_positives(prevalence=1e-300, metric="recall@0.01", odds=3.0)
     with pytest.raises(ValueError, match=r"at least alpha=0\.05"):
-        min_positives(prevalence=0.1, odds=1.0, power=0.05, metric="recall_at_k", k=0.1)
+        min_positives(prevalence=0.1, odds=1.0, power=0.05, metric="recall@0.1")
 
 
 def test_progress_of_the_search_is_printed_on_request(capsys):

@@ -74,20 +74,18 @@ def segments(lines):
 # Intervals.
 
 
-@pytest.mark.parametrize(
-    ("metric", "k"), [("average_precision", None), ("roc_auc", None), ("recall_at_k", 20)]
-)
-def test_rows_hold_values_and_intervals(labels, scores, metric, k):
-    display = IntervalDisplay.from_predictions(labels, scores, metric=metric, k=k)
+@pytest.mark.parametrize("metric", ["average_precision", "roc_auc", "recall@20"])
+def test_rows_hold_values_and_intervals(labels, scores, metric):
+    display = IntervalDisplay.from_predictions(labels, scores, metric=metric)
     score = {
         "average_precision": average_precision_score,
         "roc_auc": roc_auc_score,
-        "recall_at_k": lambda y, s: y[np.argsort(-s)[:20]].sum() / y.sum(),
+        "recall@20": lambda y, s: y[np.argsort(-s)[:20]].sum() / y.sum(),
     }[metric]
     x, y = display.points_.get_data()
     np.testing.assert_allclose(x, [score(labels, column) for column in scores.values()])
     np.testing.assert_array_equal(y, [0, 1, 2])
-    results = [metric_interval(labels, s, metric=metric, k=k) for s in scores.values()]
+    results = [metric_interval(labels, s, metric=metric) for s in scores.values()]
     expected = [[result.low, result.high, row] for row, result in enumerate(results)]
     np.testing.assert_allclose(segments(display.intervals_), expected)
     assert ticks_of(display.ax_.yaxis) == list(scores)
@@ -123,7 +121,7 @@ def test_decimals_follow_the_width_of_intervals():
     assert 0.01 < result.high - result.low < 0.1
     (text,) = IntervalDisplay(result).plot().texts_
     assert text.get_text().startswith(f"{result.statistic:.3f} [")
-    wide = metric_interval(y_true[::1000], np.arange(200.0), metric="enrichment_at_k", k=20)
+    wide = metric_interval(y_true[::1000], np.arange(200.0), metric="enrichment@20")
     assert 1.0 < wide.high - wide.low < 10.0
     (text,) = IntervalDisplay(wide).plot().texts_
     assert text.get_text().startswith(f"{wide.statistic:.1f} [")
@@ -164,7 +162,7 @@ def test_chance_level_of_each_class():
     rng = np.random.default_rng(0)
     y_true = np.repeat([0, 1, 2], [10, 30, 60])
     display = IntervalDisplay.from_predictions(
-        y_true, rng.normal(size=(100, 3)), metric="precision_at_k", k=7, plot_chance_level=True
+        y_true, rng.normal(size=(100, 3)), metric="precision@7", plot_chance_level=True
     )
     lines = np.array(display.chance_level_.get_segments())
     np.testing.assert_allclose(lines[:, :, 0], [[0.1, 0.1], [0.3, 0.3], [0.6, 0.6]])
@@ -259,7 +257,7 @@ def test_roc_is_that_of_scikit_learn(name):
 def test_curve_of_hits_is_recall_at_every_rank(name, xscale):
     y_true, both = structure(name)
     display = ComparisonDisplay.from_predictions(
-        y_true, both, metric="enrichment_at_k", k=0.2, xscale=xscale, **FEW
+        y_true, both, metric="enrichment@0.2", xscale=xscale, **FEW
     )
     assert position(display.k_line_) == 12
     ranks = np.arange(1, 61)
@@ -271,13 +269,13 @@ def test_curve_of_hits_is_recall_at_every_rank(name, xscale):
     assert "k = 12" in legend_of(display.ax_[0])
 
 
-@pytest.mark.parametrize(("metric", "k"), [("roc_auc", None), ("recall_at_k", 5)])
-def test_blocks_with_as_many_hits_have_corners(metric, k):
+@pytest.mark.parametrize("metric", ["roc_auc", "recall@5"])
+def test_blocks_with_as_many_hits_have_corners(metric):
     # One hit in each block, of sizes 2, 2, 3, 1 and 2.
     y_true = [1, 0, 1, 0, 1, 0, 0, 1, 1, 0]
     y_score = np.repeat([5, 4, 3, 2, 1], [2, 2, 3, 1, 2])
     display = ComparisonDisplay.from_predictions(
-        y_true, {"A": y_score, "B": y_score}, metric=metric, k=k
+        y_true, {"A": y_score, "B": y_score}, metric=metric
     )
     x, y = display.line_[0].get_data()
     if metric == "roc_auc":
@@ -290,7 +288,7 @@ def test_blocks_with_as_many_hits_have_corners(metric, k):
 def test_random_order_on_a_logarithmic_scale():
     y_true, both = structure("no ties")
     display = ComparisonDisplay.from_predictions(
-        y_true, both, metric="recall_at_k", k=5, xscale="log", plot_chance_level=True, **FEW
+        y_true, both, metric="recall@5", xscale="log", plot_chance_level=True, **FEW
     )
     ranks, recall = display.chance_level_.get_data()
     np.testing.assert_allclose(recall, ranks / 60)

@@ -51,7 +51,7 @@ COMPUTE = {
 RESULTS = {
     **{kind: {n: test(Y, s) for n, s in SCORES.items()} for kind, test in COMPUTE.items()},
     PowerDisplay: {
-        str(k): [metric_power(40, m, metric="recall_at_k", k=k, odds=3.0) for m in (4, 8)]
+        str(k): [metric_power(40, m, metric=f"recall@{k}", odds=3.0) for m in (4, 8)]
         for k in (5, 10)
     },
 }

@@ -7,7 +7,7 @@ import itertools
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from by_name import NAMED
+from by_name import precision_at_k_test
 from pictures import legend_of, position
 from scipy import stats
 from sklearn.datasets import make_classification
@@ -16,6 +16,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import cross_validate
 
 from sklearn_rankinf import (
+    AveragePrecision,
     NullDistributionDisplay,
     average_precision_test,
     cross_val_significance,
@@ -62,7 +63,7 @@ def test_density_is_that_of_all_placements(small):
 def test_area_of_the_tail_is_the_pvalue(small, alternative, n_places):
     y_true, y_score = small
     display = NullDistributionDisplay.from_predictions(
-        y_true, y_score, alternative=alternative, k=n_places
+        y_true, y_score, alternative=alternative, metric=AveragePrecision(n_places)
     )
     assert area(display.line_) == pytest.approx(1.0, rel=1e-12)
     assert area(display.tail_) == pytest.approx(display.results.pvalue, rel=1e-12)
@@ -122,13 +123,13 @@ def test_two_sided_tail_is_on_the_side_of_the_observed_value(small, negated, sid
 
 @pytest.mark.parametrize(
     ("metric", "test", "divisor"),
-    [("recall_at_k", recall_at_k_test, 4), ("precision_at_k", NAMED["precision_at_k"].test, 5)],
+    [("recall@5", recall_at_k_test, 4), ("precision@5", precision_at_k_test, 5)],
 )
 @pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
 def test_bars_of_hits_at_k_are_hypergeometric(small, metric, test, divisor, alternative):
     y_true, y_score = small
     display = NullDistributionDisplay.from_predictions(
-        y_true, y_score, metric=metric, k=5, alternative=alternative
+        y_true, y_score, metric=metric, alternative=alternative
     )
     hits = np.array([bar.get_x() + bar.get_width() / 2 for bar in display.line_]) * divisor
     np.testing.assert_allclose(hits, np.rint(hits), atol=1e-9)
@@ -138,15 +139,13 @@ def test_bars_of_hits_at_k_are_hypergeometric(small, metric, test, divisor, alte
     side = "less" if alternative == "less" else "greater"
     assert tail == pytest.approx(test(y_true, y_score, k=5, alternative=side).pvalue, rel=1e-12)
     assert display.ax_.get_ylabel() == "Probability"
-    assert display.ax_.get_xlabel() == f"{metric.split('_')[0].capitalize()} at 5"
+    assert display.ax_.get_xlabel() == f"{metric.split('@')[0].capitalize()} at 5"
 
 
 def test_many_hits_are_drawn_in_groups():
     y_true = np.repeat([1, 0], [2000, 6000])
     y_score = y_true * 0.05 + np.random.default_rng(1).normal(size=8000)
-    display = NullDistributionDisplay.from_predictions(
-        y_true, y_score, metric="recall_at_k", k=4000
-    )
+    display = NullDistributionDisplay.from_predictions(y_true, y_score, metric="recall@4000")
     heights, edges = heights_and_edges(display.line_)
     hits = edges * 2000
     null = stats.hypergeom(8000, 2000, 4000)
@@ -163,7 +162,7 @@ def test_ties_across_rank_k_are_drawn_as_a_density(small):
     for hits in itertools.combinations(range(12), 4):
         before = sum(hit < 2 for hit in hits)
         values.append((before + sum(2 <= hit < 7 for hit in hits) * 2 / 5) / 4)
-    display = NullDistributionDisplay.from_predictions(y_true, y_score, metric="recall_at_k", k=4)
+    display = NullDistributionDisplay.from_predictions(y_true, y_score, metric="recall@4")
     heights, edges = heights_and_edges(display.line_)
     counts, _ = np.histogram(values, edges)
     np.testing.assert_allclose(heights * np.diff(edges), counts / len(values), atol=1e-13)
@@ -208,14 +207,14 @@ def test_legend_states_the_result(small):
     assert len(legend_of(display)) == 2
     assert display.normal_line_ is None
     assert display.chance_level_ is None
-    at_k = NullDistributionDisplay.from_predictions(y_true, y_score, k=5)
+    at_k = NullDistributionDisplay.from_predictions(y_true, y_score, metric="average_precision@5")
     assert legend_of(at_k)[0].startswith("AP@5 = ")
     assert at_k.ax_.get_xlabel() == "Average precision at 5"
 
 
 def test_legend_names_a_pvalue_that_underflows():
     display = NullDistributionDisplay.from_predictions(
-        np.repeat([1, 0], [400, 3600]), np.arange(4000, 0, -1), metric="recall_at_k", k=400
+        np.repeat([1, 0], [400, 3600]), np.arange(4000, 0, -1), metric="recall@400"
     )
     # One perfect placement in all: log10 of the binomial coefficient of 4000 over 400.
     orders = np.sum(np.log10(np.arange(3601, 4001) / np.arange(1, 401)))
@@ -264,7 +263,7 @@ def test_folds_of_hits_at_k_are_densities(data):
         LogisticRegression(), X, y, cv=2, return_estimator=True, return_indices=True
     )
     display = NullDistributionDisplay.from_cv_results(
-        cv_results, X, y, metric="precision_at_k", k=0.1, name=["first", "second"]
+        cv_results, X, y, metric="precision@0.1", name=["first", "second"]
     )
     assert [text.split(":")[0] for text in legend_of(display)[:2]] == ["first", "second"]
     assert display.ax_.get_ylabel() == "Density"
@@ -304,8 +303,8 @@ def test_wrong_options_are_refused(small):
         ValueError, match=r"metric must be one of 'average_precision', .*; got 'f1'"
     ):
         NullDistributionDisplay.from_predictions(*small, metric="f1")
-    with pytest.raises(ValueError, match="metric='recall_at_k' needs k: pass a number of samples"):
-        NullDistributionDisplay.from_predictions(*small, metric="recall_at_k")
+    with pytest.raises(ValueError, match="recall needs a cut-off: metric='recall@50'"):
+        NullDistributionDisplay.from_predictions(*small, metric="recall")
     assert plt.get_fignums() == []
 
 
@@ -318,7 +317,7 @@ def test_wrong_options_are_refused(small):
         ("bedroc", {}, "BEDROC"),
         ("rie", {}, "RIE"),
         ("reciprocal_rank", {}, "Reciprocal rank"),
-        ("enrichment_at_k", {"k": 5}, "Enrichment at 5"),
+        ("enrichment@5", {}, "Enrichment at 5"),
     ],
 )
 def test_axis_names_the_metric(small, metric, options, label):

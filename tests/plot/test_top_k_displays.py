@@ -466,7 +466,7 @@ def test_wrong_curves_are_refused():
 def powers():
     """Power of hits at k for several numbers of positives, and of a simulated metric."""
     sizes = (30, 10, 20)
-    exact = [metric_power(300, m, metric="recall_at_k", k=30, odds=3.0) for m in sizes]
+    exact = [metric_power(300, m, metric="recall@30", odds=3.0) for m in sizes]
     drawn = [metric_power(300, m, odds=3.0, n_resamples=300) for m in sizes]
     return {"hits": exact, "precision": drawn}
 
@@ -504,7 +504,7 @@ def test_first_point_with_the_power_is_marked(powers):
 
 
 def test_power_without_effect_is_the_level():
-    display = PowerDisplay.from_design(100, 10, metric="recall_at_k", k=20, odds=[1.0, 2.0, 4.0])
+    display = PowerDisplay.from_design(100, 10, metric="recall@20", odds=[1.0, 2.0, 4.0])
     x, y = display.line_[0].get_data()
     np.testing.assert_allclose(x, [1.0, 2.0, 4.0])
     null = stats.hypergeom(100, 10, 20)
@@ -538,13 +538,13 @@ def test_axes_of_power():
     np.testing.assert_array_equal(display.line_[0].get_xdata(), 20 * m)
     assert display.ax_.get_xlabel() == "Number of samples (odds 3)"
     areas = [0.6, 0.7]
-    display = PowerDisplay.from_design(100, 10, metric="recall_at_k", k=20, auc=areas)
+    display = PowerDisplay.from_design(100, 10, metric="recall@20", auc=areas)
     np.testing.assert_allclose(display.line_[0].get_xdata(), areas)
     assert display.ax_.get_xlabel() == "Expected ROC AUC (10 positives, 100 samples)"
 
 
 def test_wrong_powers_are_refused(powers):
-    few = {"metric": "recall_at_k", "k": 5}
+    few = {"metric": "recall@5"}
     with pytest.raises(ValueError, match="at least one result; got an empty container"):
         PowerDisplay({"a": []})
     mixed = [metric_power(50, 5, odds=2.0, **few), metric_power(50, 6, odds=3.0, **few)]

@@ -103,11 +103,6 @@ OF_INTEGERS = {
         100,
         lambda x: rankinf.ap_null_distribution(103, x),
     ),
-    "metric_null_distribution": (
-        "k",
-        5,
-        lambda x: metric_null_distribution(50, 20, metric="recall_at_k", k=x),
-    ),
     "min_hits_at_k": ("k", 5, lambda x: rankinf.min_hits_at_k(50, 20, k=x)),
     "min_hits_at_k, n_samples": ("n_samples", 100, lambda x: rankinf.min_hits_at_k(x, 20, k=9)),
     "minimum_hypergeometric_test": (
@@ -163,11 +158,15 @@ OF_INTEGERS = {
         3,
         lambda x: rankinf.metric_power(60, 5, odds=x, metric=rankinf.RecallAtK(6)),
     ),
-    "min_detectable_odds": ("n_samples", 60, lambda x: rankinf.min_detectable_odds(x, 5, k=3)),
+    "min_detectable_odds": (
+        "n_samples",
+        60,
+        lambda x: rankinf.min_detectable_odds(x, 5, metric="average_precision@3"),
+    ),
     "min_positives": (
         "odds",
         3,
-        lambda x: rankinf.min_positives(prevalence=0.1, odds=x, metric="recall_at_k", k=0.1),
+        lambda x: rankinf.min_positives(prevalence=0.1, odds=x, metric="recall@0.1"),
     ),
     "metric_comparison_power": (
         "n_resamples",
@@ -224,13 +223,13 @@ OF_REALS = {
         20.3,
         lambda x: value(rankinf.RobustInitialEnhancement(alpha=x)),
     ),
-    "metric_test": ("k", 0.3, lambda x: metric_test(*DATA, metric="recall_at_k", k=x)),
+    "RecallAtK of a test": ("k", 0.3, lambda x: metric_test(*DATA, metric=rankinf.RecallAtK(x))),
     "pvalue": ("x", 0.3, lambda x: rankinf.ap_null_distribution(90, 13).pvalue(x)),
     "ppf": ("q", 0.3, lambda x: rankinf.ap_null_distribution(90, 13).ppf(x)),
     "isf of recall": (
         "q",
         0.3,
-        lambda x: metric_null_distribution(50, 20, metric="recall_at_k", k=5).isf(x),
+        lambda x: metric_null_distribution(50, 20, metric="recall@5").isf(x),
     ),
     "interval": (
         "confidence",
@@ -293,7 +292,7 @@ OF_REALS = {
     "min_positives": (
         "prevalence",
         0.13,
-        lambda x: rankinf.min_positives(prevalence=x, odds=3.0, metric="recall_at_k", k=0.1),
+        lambda x: rankinf.min_positives(prevalence=x, odds=3.0, metric="recall@0.1"),
     ),
     "metric_comparison_power": (
         "auc_a",
@@ -372,7 +371,7 @@ def test_integers_of_every_type(name):
     if name == "metric_test, verbose":
         wrong.remove(True)
     for one in wrong:
-        if isinstance(one, np.ndarray) and name in ("RecallAtK, array", "metric_null_distribution"):
+        if isinstance(one, np.ndarray) and name == "RecallAtK, array":
             continue  # several cut-offs
         if isinstance(one, np.ndarray) and parameter in ("k", "size"):
             continue
@@ -429,7 +428,7 @@ def test_a_fraction_in_a_metric_that_does_not_convert_it_is_refused():
         with pytest.raises(ValueError, match=message):
             call(TopShare(0.25))
     # 3 of the 12 samples, 2 of them among the 4 positives.
-    expected = metric_test(*DATA, metric="recall_at_k", k=3)
+    expected = metric_test(*DATA, metric="recall@3")
     for metric in (TopShare(3), TopShare(np.uint8(3)), ResolvedShare(0.25)):
         result = metric_test(*DATA, metric=metric)
         assert (result.statistic, result.pvalue) == pytest.approx((0.5, expected.pvalue))
@@ -547,7 +546,7 @@ def test_numbers_that_are_too_large():
     with pytest.raises(ValueError, match=r"prevalence must be at least .*; got 1e-30"):
         rankinf.min_positives(prevalence=Decimal("1e-30"), odds=2.0)
     with pytest.raises(ValueError, match="got a number of type int with thousands of digits"):
-        metric_test(*DATA, metric="recall_at_k", k=10**5000)
+        metric_test(*DATA, metric=rankinf.RecallAtK(10**5000))
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint64, object])
@@ -583,7 +582,7 @@ def test_messages_do_not_repeat_long_values():
     long, many = "x" * 10**6, list(range(10**5))
     for call in (
         lambda: metric_test(*DATA, pos_label=long),
-        lambda: metric_test(*DATA, metric="recall_at_k", k=long),
+        lambda: metric_test(*DATA, metric=f"recall@{long}"),
         lambda: metric_test(*DATA, metric=long),
         lambda: metric_test(*DATA, random_state=long),
         lambda: metric_test([long, "b"] * 6, Y_SCORE),
@@ -639,12 +638,12 @@ UNDER_ANY_ERRORS = {
         [-1e308, 0.0, 0.5, 1.0, 2.0, 1e308]
     ),
     "pvalue of recall": lambda y, a, b: metric_null_distribution(
-        300, 20, metric="recall_at_k", k=50
+        300, 20, metric="recall@50"
     ).pvalue([-1e308, 0.0, 0.5, 1.0, 2.0, 1e308]),
     "ppf": lambda y, a, b: rankinf.ap_null_distribution(300, 20).ppf([0.0, 1e-300, 0.5, 1.0]),
     "metric_power": lambda y, a, b: rankinf.metric_power(300, 20, auc=0.9, n_resamples=50),
     "min_positives": lambda y, a, b: rankinf.min_positives(
-        prevalence=0.01, odds=3.0, metric="recall_at_k", k=0.01
+        prevalence=0.01, odds=3.0, metric="recall@0.01"
     ),
     "binormal": lambda y, a, b: (
         rankinf.BinormalPrecisionRecallCurve(1e-5, 3.0, 1.0, 0.0, 1.0).average_precision

@@ -8,12 +8,13 @@ import warnings
 from dataclasses import FrozenInstanceError
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from by_name import NAMED, rank_statistic_score
+from by_name import rank_statistic_score, with_cut_off
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -34,11 +35,13 @@ from sklearn_rankinf import (
     average_precision_pvalue,
     average_precision_test,
     metric_comparison_test,
+    metric_test,
     precision_at_k_score,
     r_precision_score,
     recall_at_k_score,
     standardized_average_precision_score,
 )
+from sklearn_rankinf._metrics.metrics import METRICS
 from sklearn_rankinf._ranking import Sample, rank_order
 
 try:
@@ -576,12 +579,7 @@ SCORES_OF_RANKINGS = {
 }
 
 NEED_TIES = {
-    **{
-        f"{name} test": lambda ranking, metric=metric: metric.test(
-            ranking, **({"k": 3} if metric.needs_k else {})
-        )
-        for name, metric in NAMED.items()
-    },
+    **{f"{name} test": partial(metric_test, metric=with_cut_off(name, 3)) for name in METRICS},
     "pvalue": average_precision_pvalue,
     "neg log10 pvalue": average_precision_neg_log10_pvalue,
     "adjusted": adjusted_average_precision_score,

@@ -542,7 +542,7 @@ WRONG_REPORTS = {
         ["--metric", "auc"],
         "metric must be one of 'average_precision', .*; got 'auc'",
     ),
-    "metric at k": (["--metric", "recall_at_k"], "metric='recall_at_k' needs"),
+    "metric at k": (["--metric", "recall"], "recall needs a cut-off"),
     "float k": (["--k", "1.5"], "k as a float is a fraction of the samples .*; got 1.5."),
 }
 

@@ -163,7 +163,7 @@ def test_plan_for_another_model(capsys):
         (["--prevalence", "0.1"], "--prevalence needs the effect to detect"),
         (["--n", "9", "--m", "3", "--auc", "1"], "auc must lie between 0 and 1, exclusive; got 1"),
         (["--n", "9", "--m", "3", "--odds", "-2"], "odds must be finite and larger than 0"),
-        (["--n", "9", "--m", "3", "--metric", "recall_at_k"], "metric='recall_at_k' needs"),
+        (["--n", "9", "--m", "3", "--metric", "recall"], "recall needs a cut-off"),
         (["--prevalence", "0.1", "--odds", "0.5"], "give --odds above 1, or --auc above 0.5"),
         (["--prevalence", "0.1", "--auc", "0.5"], "give --odds above 1, or --auc above 0.5"),
         (
@@ -442,8 +442,8 @@ def test_compare_several_over_queries_in_json(three, scores, capsys):
         ),
         (["--score", "good", "--score", "coarse", "--metric", "auc"], "metric must be one of"),
         (
-            ["--score", "good", "--score", "coarse", "--metric", "recall_at_k"],
-            "'recall_at_k' needs",
+            ["--score", "good", "--score", "coarse", "--metric", "recall"],
+            "recall needs a cut-off",
         ),
         (["--score", "good", "--score", "coarse", "--cluster", "nope"], "has no column 'nope'"),
     ],
@@ -504,7 +504,7 @@ def test_report_over_queries_by_other_metrics(three, scores, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--metric", "recall_at_k"], "metric='recall_at_k' needs"),
+        (["--metric", "recall"], "recall needs a cut-off"),
         (["--metric", "roc_auc@10"], "roc_auc has no cut-off; pass metric='roc_auc'"),
         (["--metric", "auc"], "metric must be one of 'average_precision'"),
         (["--metric", "ndcg@0"], "k must be at least 1 as a number of samples; got 0"),

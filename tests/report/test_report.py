@@ -332,7 +332,7 @@ def test_missing_clusters_are_requested(three):
         ((Y, GOOD), {"alpha": 1.0}, ValueError, "alpha must lie between 0 and 1"),
         ((Y, GOOD), {"alpha": [0.1, 0.2]}, TypeError, "alpha must be one number; got"),
         ((Y, GOOD), {"n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
-        ((Y, GOOD), {"metric": "recall_at_k"}, ValueError, "'recall_at_k' needs"),
+        ((Y, GOOD), {"metric": "recall"}, ValueError, "recall needs a cut-off"),
         ((Y, GOOD), {"metric": "auc"}, ValueError, "auc"),
         ((Y,), {}, TypeError, "y_score is missing"),
         ((Y, GOOD[1:]), {}, ValueError, "must have the same length; got 250 labels and 249"),

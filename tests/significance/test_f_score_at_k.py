@@ -203,13 +203,13 @@ def test_pvalues_are_those_of_recall(data, method, beta):
 
 def test_by_name_and_in_scorers(data):
     y_true, a, _ = data
-    by_name = metric_test(y_true, a, metric="f_score_at_k", k=8)
-    assert by_name.metric == FScoreAtK(8) == as_metric("f_score_at_k", 8)
+    by_name = metric_test(y_true, a, metric="f_score@8")
+    assert by_name.metric == FScoreAtK(8) == as_metric("f_score@8")
     assert by_name.statistic == pytest.approx(fbeta_score(y_true, top(a, 8), beta=1), rel=1e-14)
     features = a.reshape(-1, 1)
-    for metric, k in (("f_score_at_k", 0.2), (FScoreAtK(0.2, beta=3.0), None)):
-        scorer = pickle.loads(pickle.dumps(make_significance_scorer(metric, k=k)))
-        recall = make_significance_scorer("recall_at_k", k=0.2)
+    for metric in ("f_score@0.2", FScoreAtK(0.2, beta=3.0)):
+        scorer = pickle.loads(pickle.dumps(make_significance_scorer(metric)))
+        recall = make_significance_scorer("recall@0.2")
         values = [
             cross_val_score(
                 LogisticRegression(), features, y_true, scoring=s, cv=3, error_score="raise"

@@ -8,7 +8,7 @@ import warnings
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import oracles
@@ -139,7 +139,9 @@ class Case:
 
 
 CASES = {
-    "roc_auc": Case(NAMED["roc_auc"].null_distribution, NAMED["roc_auc"].test, roc_auc_score),
+    "roc_auc": Case(
+        partial(metric_null_distribution, metric="roc_auc"), NAMED["roc_auc"].test, roc_auc_score
+    ),
     "dcg": Case(dcg_null_distribution, dcg_test, lambda y, s: dcg_score([y], [s])),
     "dcg_at_4": Case(
         dcg_null_distribution, dcg_test, lambda y, s: dcg_score([y], [s], k=4), (("k", 4),)

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from by_name import NAMED
+from by_name import precision_at_k_test
 from oracles import average_precision_at_k_by_tie_breaking, labels_and_scores, placements
 from sklearn.datasets import make_classification
 from sklearn.exceptions import UndefinedMetricWarning
@@ -105,7 +105,7 @@ def test_special_cases_of_average_precision_at_k():
 def test_scores_are_the_statistics_of_the_tests(k):
     for score, test in (
         (recall_at_k_score, recall_at_k_test),
-        (precision_at_k_score, NAMED["precision_at_k"].test),
+        (precision_at_k_score, precision_at_k_test),
         (average_precision_at_k_score, average_precision_test),
     ):
         assert score(Y_TRUE, Y_SCORE, k=k) == test(Y_TRUE, Y_SCORE, k=k).statistic
@@ -174,9 +174,7 @@ def test_the_smallest_fraction_is_one_sample():
         assert recall_at_k_score(np.ones(8, int), np.arange(8), k=k) == 1 / 8
         assert precision_at_k_score(Y_TRUE, Y_SCORE, k=k) == 1.0
         assert average_precision_at_k_score(Y_TRUE, Y_SCORE, k=k) == 1.0
-        assert metric_test(Y_TRUE, Y_SCORE, k=k, metric="precision_at_k").pvalue == pytest.approx(
-            4 / 9
-        )
+        assert metric_test(Y_TRUE, Y_SCORE, metric=f"precision@{k}").pvalue == pytest.approx(4 / 9)
 
 
 @at_k

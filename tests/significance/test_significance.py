@@ -465,7 +465,7 @@ def test_two_sided_logarithms_in_far_tails(side):
     n, m, k = 4000, 400, 400
     total = math.comb(n, k)
     table = [math.comb(m, h) * math.comb(n - m, k - h) for h in range(k + 1)]
-    null = metric_null_distribution(n, m, k=k, metric="recall_at_k")
+    null = metric_null_distribution(n, m, metric=f"recall@{k}")
     for hits in (150, 300, 400) if side == "upper" else (0, 1, 4):
         tail = sum(table[hits:]) if side == "upper" else sum(table[: hits + 1])
         exact = math.log(2 * tail) - math.log(total)

@@ -8,7 +8,11 @@ from functools import cache
 
 import numpy as np
 import pytest
-from by_name import NAMED
+from by_name import (
+    precision_at_k_null_distribution,
+    precision_at_k_test,
+    recall_at_k_null_distribution,
+)
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import hits_per_block, labels_and_scores, placements
 from scipy import stats
@@ -31,10 +35,10 @@ from sklearn_rankinf._significance.results import MetricTestResult
 from sklearn_rankinf._statistics.additive import increments_of
 
 DISTRIBUTIONS = {
-    "recall": NAMED["recall_at_k"].null_distribution,
-    "precision": NAMED["precision_at_k"].null_distribution,
+    "recall": recall_at_k_null_distribution,
+    "precision": precision_at_k_null_distribution,
 }
-TESTS = {"recall": recall_at_k_test, "precision": NAMED["precision_at_k"].test}
+TESTS = {"recall": recall_at_k_test, "precision": precision_at_k_test}
 each_metric = pytest.mark.parametrize("metric", ["recall", "precision"])
 
 # (n_samples, n_positives, tie_sizes); None is no ties.
@@ -129,7 +133,7 @@ def test_statistic_is_the_mean_over_all_ways_to_break_ties():
             expected = mean_hits_over_orders(tie_sizes, hits, k)
             assert expected == hits_at_k(tie_sizes, hits, k)
             recall = recall_at_k_test(ranking, k=k)
-            precision = metric_test(ranking, k=k, metric="precision_at_k")
+            precision = metric_test(ranking, metric=f"precision@{k}")
             assert recall.hits == pytest.approx(float(expected), rel=1e-15)
             assert precision.hits == recall.hits
             assert recall.statistic == pytest.approx(float(expected / m), rel=1e-15)
@@ -240,7 +244,7 @@ def test_moments_equal_enumeration(metric, n, m, tie_sizes):
 def test_straddling_block_against_sums_of_exact_counts(n, m, before, inside, counted):
     tie_sizes = [size for size in (before, inside, n - before - inside) if size]
     k = before + counted
-    null = metric_null_distribution(n, m, k=k, tie_sizes=tie_sizes, metric="precision_at_k")
+    null = metric_null_distribution(n, m, tie_sizes=tie_sizes, metric=f"precision@{k}")
     low, high = null.support()
     for share in (0.0, 0.1, 0.35, 0.5, 0.6, 0.9, 1.0):
         hits = Fraction(round((low + share * (high - low)) * k * inside), inside)
@@ -318,7 +322,7 @@ def test_shuffled_blocks_and_the_general_sampler():
     shuffled = statistic.shuffled(starts, sizes, int(np.sum(sizes)), 6)
     assert_allclose(shuffled.total([2, 3, 1]), float(hits_at_k(sizes, (2, 3, 1), 5) / 5))
     draws = NullSampler(statistic, 12, 6, sizes).draw(20_000, np.random.default_rng(0))
-    null = metric_null_distribution(12, 6, k=5, tie_sizes=sizes, metric="precision_at_k")
+    null = metric_null_distribution(12, 6, tie_sizes=sizes, metric="precision@5")
     assert abs(draws.mean() - null.mean()) < 5 * null.std() / math.sqrt(20_000)
 
 
@@ -329,7 +333,7 @@ def test_shuffled_blocks_and_the_general_sampler():
 
 def test_far_tails_without_ties():
     # Published: log P(H > 1e4) and log P(H >= 1e4).
-    null = metric_null_distribution(10**7, 10**6, k=50_000, metric="recall_at_k")
+    null = metric_null_distribution(10**7, 10**6, metric="recall@50000")
     assert_allclose(null.logsf(0.01), -2239.771, atol=6e-4)
     assert_allclose(null.log_pvalue(0.01), -2238.955, atol=6e-4)
     assert null.pvalue(0.01) == 0.0
@@ -338,7 +342,7 @@ def test_far_tails_without_ties():
 
 def test_huge_samples_take_no_memory():
     n, m, k = 10**12, 10**11, 5 * 10**10
-    null = metric_null_distribution(n, m, k=k, metric="precision_at_k")
+    null = metric_null_distribution(n, m, metric=f"precision@{k}")
     # The null distribution is close to normal; P(H >= mean) includes half of the middle term.
     z = np.array([-3.0, 0.0, 2.0, 5.0])
     hits = np.rint((null.mean() + z * null.std()) * k)
@@ -353,7 +357,7 @@ def test_huge_samples_take_no_memory():
 def test_neighbouring_counts_are_distinguished_beyond_the_relative_tolerance():
     # One hit more is a relative difference of 1e-13.
     n, m, k = 4 * 10**13, 2 * 10**13, 2 * 10**13
-    null = metric_null_distribution(n, m, k=k, metric="precision_at_k")
+    null = metric_null_distribution(n, m, metric=f"precision@{k}")
     hits = 10**13 + np.arange(3)
     step = -np.diff(null.pvalue(hits / k))
     assert_allclose(step, stats.norm.pdf(0) / (null.std() * k), rtol=1e-3)
@@ -362,7 +366,7 @@ def test_neighbouring_counts_are_distinguished_beyond_the_relative_tolerance():
 def test_huge_straddling_block_is_nearly_normal():
     n, m = 10**9, 10**7
     tie_sizes = [10**6, 4 * 10**6, n - 5 * 10**6]
-    null = metric_null_distribution(n, m, k=2 * 10**6, tie_sizes=tie_sizes, metric="recall_at_k")
+    null = metric_null_distribution(n, m, tie_sizes=tie_sizes, metric=f"recall@{2 * 10**6}")
     x = null.mean() + np.array([-2.0, 0.0, 1.0, 3.0]) * null.std()
     skewness = null.stats("s")
     z = (x - null.mean()) / null.std()
@@ -376,7 +380,7 @@ def test_steps_of_a_straddling_block_too_fine_for_64_bits():
     n, m = 10**12, 10**4
     tie_sizes = [10**11, 7 * 10**10 + 1, n - 17 * 10**10 - 1]
     null = metric_null_distribution(
-        n, m, k=10**11 + 27_182_818_284, tie_sizes=tie_sizes, metric="recall_at_k"
+        n, m, tie_sizes=tie_sizes, metric=f"recall@{10**11 + 27_182_818_284}"
     )
     x = null.mean() + np.array([0.0, 2.0]) * null.std()
     assert_allclose(null.sf(x), stats.norm.sf([0.0, 2.0]), rtol=0.05)
@@ -392,10 +396,10 @@ def test_every_k_at_once():
     y_true[rng.choice(3000, 60, replace=False)] = 1
     y_score = np.round(rng.normal(size=3000) + y_true, 1)
     every = np.arange(1, 3001)
-    result = metric_test(y_true, y_score, k=every, metric="precision_at_k")
+    result = metric_test(y_true, y_score, metric=PrecisionAtK(every))
     assert result.pvalue.shape == (3000,)
     for k in (1, 7, 33, 250, 1500, 2999, 3000):
-        one = metric_test(y_true, y_score, k=k, metric="precision_at_k")
+        one = metric_test(y_true, y_score, metric=f"precision@{k}")
         for name in ("statistic", "pvalue", "log10_pvalue", "zscore", "adjusted_statistic", "hits"):
             assert_allclose(getattr(result, name)[k - 1], getattr(one, name), rtol=1e-11)
 
@@ -438,7 +442,7 @@ def test_arrays_of_k_equal_one_distribution_each(metric, method):
 
 
 def test_scalars_are_python_floats():
-    null = metric_null_distribution(20, 7, k=5, tie_sizes=[4, 16], metric="recall_at_k")
+    null = metric_null_distribution(20, 7, tie_sizes=[4, 16], metric="recall@5")
     for value in (
         null.mean(),
         null.var(),
@@ -466,12 +470,12 @@ def test_ints_and_fractions_of_the_samples(k):
 
 
 def test_fractions_round_up():
-    null = metric_null_distribution(1000, 10, k=[0.07, 0.0701, 1e-9], metric="recall_at_k")
+    null = metric_null_distribution(1000, 10, metric=RecallAtK([0.07, 0.0701, 1e-9]))
     assert null.statistic.k.tolist() == [70, 71, 1]
 
 
 def test_argument_that_does_not_broadcast():
-    null = metric_null_distribution(20, 7, k=[5, 6], metric="recall_at_k")
+    null = metric_null_distribution(20, 7, metric=RecallAtK([5, 6]))
     with pytest.raises(ValueError, match=r"shape \(3,\) cannot be broadcast against k of shape"):
         null.pvalue([0.1, 0.2, 0.3])
 
@@ -499,16 +503,14 @@ def test_binomial_counts_whole_hits(metric):
 
 
 def test_binomial_underflow_is_bounded():
-    null = metric_null_distribution(10**6, 1000, k=5000, method="binomial", metric="precision_at_k")
+    null = metric_null_distribution(10**6, 1000, method="binomial", metric="precision@5000")
     with np.errstate(divide="ignore"):
         assert stats.binom(5000, 0.001).sf(399) == 0.0 == null.pvalue(400 / 5000)
     h = np.arange(400, 460)
     exact = math.log(sum(math.comb(5000, int(i)) * 999 ** (5000 - int(i)) for i in h))
     exact -= 5000 * math.log(1000)
     assert_allclose(null.log_pvalue(400 / 5000), exact, rtol=1e-5)
-    low = metric_null_distribution(
-        10**6, 900_000, k=5000, method="binomial", metric="precision_at_k"
-    )
+    low = metric_null_distribution(10**6, 900_000, method="binomial", metric="precision@5000")
     exact = math.log(sum(math.comb(5000, i) * 9**i for i in range(3001))) - 5000 * math.log(10)
     assert_allclose(low.log_pvalue(0.6, "less"), exact, rtol=1e-5)
     assert low.log_pvalue(1.5) == -np.inf
@@ -538,23 +540,21 @@ def test_normal_has_exact_moments_and_half_a_step(metric, tie_sizes, step):
 
 @pytest.mark.parametrize("method", ["analytic", "permutation", "binomial", "normal"])
 def test_one_value_under_every_method(method):
-    # All samples; a single block; no positives; only positives. Only the first k varies.
+    # All samples; no positives; only positives; a single block.
     for n, m, k, ties, value in (
-        (20, 5, [5, 20], None, 1.0),
-        (20, 0, [5, 20], None, 0.0),
-        (20, 20, [5, 10], None, 0.5),
-        (20, 5, [5, 10], [20], 0.5),
+        (20, 5, 20, None, 1.0),
+        (20, 0, 20, None, 0.0),
+        (20, 20, 10, None, 0.5),
+        (20, 5, 10, [20], 0.5),
     ):
-        null = metric_null_distribution(
-            n, m, k=k, tie_sizes=ties, method=method, metric="recall_at_k"
-        )
-        assert null.var()[1] == null.std()[1] == 0.0
-        assert null.pvalue(value)[1] == null.pvalue(value, "less")[1] == 1.0
-        assert null.sf(value)[1] == 0.0
-        assert null.pvalue(value + 0.1)[1] == 0.0
-        assert null.ppf(0.3)[1] == null.isf(0.3)[1] == value
-        assert null.support()[0][1] == null.support()[1][1] == value
-        assert np.all(null.rvs(3, random_state=0)[:, 1] == value)
+        null = metric_null_distribution(n, m, tie_sizes=ties, method=method, metric=f"recall@{k}")
+        assert null.var() == null.std() == 0.0
+        assert null.pvalue(value) == null.pvalue(value, "less") == 1.0
+        assert null.sf(value) == 0.0
+        assert null.pvalue(value + 0.1) == 0.0
+        assert null.ppf(0.3) == null.isf(0.3) == value
+        assert null.support() == (value, value)
+        assert np.all(null.rvs(3, random_state=0) == value)
 
 
 @each_metric
@@ -575,7 +575,7 @@ def test_permutation_is_near_the_exact_null_distribution(metric):
 @pytest.mark.parametrize("method", ["analytic", "permutation", "binomial", "normal"])
 def test_draws_have_the_moments_of_the_distribution(method):
     null = metric_null_distribution(
-        50, 20, k=[10, 22], tie_sizes=[6, 10, 34], method=method, metric="recall_at_k"
+        50, 20, tie_sizes=[6, 10, 34], method=method, metric=RecallAtK([10, 22])
     )
     draws = null.rvs(20_000, random_state=3)
     assert_allclose(draws, null.rvs(20_000, random_state=3))
@@ -585,7 +585,7 @@ def test_draws_have_the_moments_of_the_distribution(method):
 
 
 def test_draws_from_more_items_than_the_generator_takes():
-    null = metric_null_distribution(10**10, 10**9, k=10**4, metric="precision_at_k")
+    null = metric_null_distribution(10**10, 10**9, metric=f"precision@{10**4}")
     draws = null.rvs(2000, random_state=0)
     assert abs(draws.mean() - null.mean()) < 5 * null.std() / math.sqrt(2000)
     assert_allclose(draws.std(), null.std(), rtol=0.1)
@@ -699,7 +699,7 @@ def test_repr_names_the_test():
         "zscore=[1.972, 2.049], n_samples=8, n_positives=3, "
         "alternative='greater', method='analytic')"
     )
-    null = metric_null_distribution(8, 3, k=2, tie_sizes=[5, 3], metric="recall_at_k")
+    null = metric_null_distribution(8, 3, tie_sizes=[5, 3], metric="recall@2")
     assert repr(null) == (
         "TopKNullDistribution(RecallAtK(k=2), n_samples=8, n_positives=3, "
         "n_blocks=2, method='analytic')"
@@ -728,24 +728,23 @@ def test_published_numbers_of_hits(size, method, needed):
 
 
 def test_published_probabilities_and_interpolation():
-    null = metric_null_distribution(1000, 100, k=100, metric="recall_at_k")
+    null = metric_null_distribution(1000, 100, metric="recall@100")
     assert_allclose(null.pvalue([0.15, 0.16]), [0.0621669, 0.0319640], atol=5e-8)
     assert_allclose(min_hits_at_k(1000, 100, k=100, interpolate=True), 15.403, atol=5e-4)
 
 
 @pytest.mark.parametrize("method", ["analytic", "binomial", "normal"])
 def test_hits_needed_are_the_first_that_are_significant(method):
-    k = np.arange(1, 61)
-    alpha = np.array([0.2, 0.05, 0.003])[:, None]
-    needed = min_hits_at_k(60, 13, k=k, alpha=alpha, method=method)
-    assert needed.shape == (3, 60)
-    assert needed.dtype == np.int64
-    null = metric_null_distribution(60, 13, k=k, method=method, metric="recall_at_k")
-    most = np.minimum(13, k) + 1
-    pvalue = null.pvalue(needed / 13)
-    assert np.all((pvalue <= alpha * (1 + 1e-9)) | (needed == most))
-    before = null.pvalue((needed - 1) / 13)
-    assert np.all((before > alpha * (1 - 1e-9)) | (needed == 0))
+    cuts, alpha = range(1, 61), np.array([0.2, 0.05, 0.003])
+    every = min_hits_at_k(60, 13, k=cuts, alpha=alpha[:, None], method=method)
+    assert every.shape == (3, 60)
+    assert every.dtype == np.int64
+    for k, needed in zip(cuts, every.T, strict=True):
+        null = metric_null_distribution(60, 13, method=method, metric=f"recall@{k}")
+        pvalue = null.pvalue(needed / 13)
+        assert np.all((pvalue <= alpha * (1 + 1e-9)) | (needed == min(13, k) + 1))
+        before = null.pvalue((needed - 1) / 13)
+        assert np.all((before > alpha * (1 - 1e-9)) | (needed == 0))
 
 
 def test_normal_numbers_of_hits():
@@ -770,7 +769,7 @@ def test_interpolation_lies_between_the_counts(method):
     whole = min_hits_at_k(50, 20, k=k, method=method)
     between = min_hits_at_k(50, 20, k=k, method=method, interpolate=True)
     assert np.all((between > whole - 1) & (between <= whole))
-    null = metric_null_distribution(50, 20, k=30, method=method, metric="recall_at_k")
+    null = metric_null_distribution(50, 20, method=method, metric="recall@30")
     h0 = whole[29] - 1
     p0, p1 = null.pvalue(h0 / 20), null.pvalue((h0 + 1) / 20)
     assert_allclose(between[29], h0 + (p0 - alpha) / (p0 - p1), rtol=1e-10)

@@ -29,7 +29,7 @@ def share_of_significant(n, m, options, auc, n_data_sets, rng):
 
 @pytest.mark.parametrize("model", ["wallenius", "binormal"])
 @pytest.mark.parametrize(
-    "options", [{}, {"metric": "recall_at_k", "k": 0.05}, {"metric": "roc_auc"}], ids=repr
+    "options", [{}, {"metric": "recall@0.05"}, {"metric": "roc_auc"}], ids=repr
 )
 @pytest.mark.parametrize(("n", "m", "auc"), [(1000, 50, 0.62), (20_000, 100, 0.6)])
 def test_power_is_the_share_of_significant_tests(n, m, auc, options, model, long):
