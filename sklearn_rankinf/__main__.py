@@ -67,126 +67,113 @@ def _one_cut_off(text: str) -> int | float:
         raise argparse.ArgumentTypeError(f"{error}; repeat --k for several") from None
 
 
-# The options of the commands: their names and the arguments of ``add_argument``.
+# The options of a command, with the arguments of ``add_argument``.
 Options = dict[str, dict[str, Any]]
-_SEVERAL: dict[str, Any] = {"action": "append", "default": []}
-_ONE_NUMBER: dict[str, Any] = {"type": float}
-_JSON: Options = {"--json": {"action": "store_true", "help": "print JSON instead of text"}}
-_PLOTS: Options = {"--plots": {"metavar": "DIR", "help": "write pictures to DIR"}}
+
+
+def _option(help: str, **arguments: Any) -> dict[str, Any]:
+    return {"help": help, **arguments}
+
+
+def _several(help: str, **arguments: Any) -> dict[str, Any]:
+    return {"help": help, "action": "append", "default": [], **arguments}
+
+
+_JSON: Options = {"--json": _option("print JSON instead of text", action="store_true")}
+_PLOTS: Options = {"--plots": _option("write pictures to DIR", metavar="DIR")}
 _METRIC: Options = {
-    "--metric": {
-        "metavar": "NAME",
-        "default": "average_precision",
-        "help": "the metric, such as recall@50, enrichment@0.05 or roc_auc; average_precision by "
-        "default",
-    }
+    "--metric": _option(
+        "the metric, such as recall@50, enrichment@0.05 or roc_auc; average_precision by default",
+        metavar="NAME",
+        default="average_precision",
+    )
 }
 _FILE: Options = {
-    "file": {
-        "metavar": "FILE",
-        "help": "table with a header line and columns separated by commas, tabs, semicolons or "
-        "bars, possibly compressed; a Parquet file; or - for the standard input",
-    },
-    "--label": {"metavar": "COLUMN", "required": True, "help": "column of the labels"},
-    "--score": {
-        "metavar": "COLUMN",
-        "action": _Score,
-        "default": [],
-        "help": "column of scores, larger for items more likely to be targets; may be repeated; "
-        "--score or --lower-score is required",
-    },
-    "--lower-score": {
-        "metavar": "COLUMN",
-        "action": _Score,
-        "default": [],
-        "help": "column of scores that are smaller for items more likely to be targets, such as "
-        "energies or distances; may be repeated",
-    },
-    "--lower-is-better": {
-        "action": "store_true",
-        "help": "scores are smaller for items more likely to be targets, in all columns of scores",
-    },
-    "--pos-label": {
-        "metavar": "LABEL",
-        "help": "label of the targets; not needed for the labels 0 and 1, -1 and 1, False and True",
-    },
-    "--sep": {"metavar": "TEXT", "help": "column separator; detected by default"},
-    "--decimal": {
-        "metavar": "TEXT",
-        "default": ".",
-        "help": "decimal separator, '.' by default",
-    },
+    "file": _option(
+        "table with a header line and columns separated by commas, tabs, semicolons or bars, "
+        "possibly compressed; a Parquet file; or - for the standard input",
+        metavar="FILE",
+    ),
+    "--label": _option("column of the labels", metavar="COLUMN", required=True),
+    "--score": _several(
+        "column of scores, larger for items more likely to be targets; may be repeated; --score or "
+        "--lower-score is required",
+        metavar="COLUMN",
+        action=_Score,
+    ),
+    "--lower-score": _several(
+        "column of scores that are smaller for items more likely to be targets, such as energies "
+        "or distances; may be repeated",
+        metavar="COLUMN",
+        action=_Score,
+    ),
+    "--lower-is-better": _option(
+        "scores are smaller for items more likely to be targets, in all columns of scores",
+        action="store_true",
+    ),
+    "--pos-label": _option(
+        "label of the targets; not needed for the labels 0 and 1, -1 and 1, False and True",
+        metavar="LABEL",
+    ),
+    "--sep": _option("column separator; detected by default", metavar="TEXT"),
+    "--decimal": _option("decimal separator, '.' by default", metavar="TEXT", default="."),
 }
 _UNITS: Options = {
-    "--group": {
-        "metavar": "COLUMN",
-        "help": "column with the query of each item; items are ranked within each query",
-    },
-    "--cluster": {
-        "metavar": "COLUMN",
-        "help": "column with the cluster of each item, such as a patient or a scaffold; items of "
-        "one cluster are not independent",
-    },
+    "--group": _option(
+        "column with the query of each item; items are ranked within each query", metavar="COLUMN"
+    ),
+    "--cluster": _option(
+        "column with the cluster of each item, such as a patient or a scaffold; items of one "
+        "cluster are not independent",
+        metavar="COLUMN",
+    ),
 }
 _REPORT: Options = {
-    "--k": {
-        **_SEVERAL,
-        "type": _one_cut_off,
-        "help": "count the hits among the first K items; a fraction such as 0.1 means this "
-        "fraction of all items; may be repeated; 10, 50 and 100 by default",
-    },
-    "--metric": {
-        **_SEVERAL,
-        "metavar": "NAME",
-        "help": "also test another metric, such as roc_auc, bedroc or ndcg@10; with --group the "
-        "metric of each query instead of average_precision; may be repeated",
-    },
-    "--html": {
-        "metavar": "FILE",
-        "help": "also write the report as a web page with pictures to FILE",
-    },
+    "--k": _several(
+        "count the hits among the first K items; a fraction such as 0.1 means this fraction of all "
+        "items; may be repeated; 10, 50 and 100 by default",
+        type=_one_cut_off,
+    ),
+    "--metric": _several(
+        "also test another metric, such as roc_auc, bedroc or ndcg@10; with --group the metric of "
+        "each query instead of average_precision; may be repeated",
+        metavar="NAME",
+    ),
+    "--html": _option("also write the report as a web page with pictures to FILE", metavar="FILE"),
 }
 _CURVE: Options = {
-    "--alpha": {
-        **_SEVERAL,
-        **_ONE_NUMBER,
-        "help": "significance level, by default 0.1, 0.05 and 0.01; may be repeated",
-    },
-    "--max-rank": {
-        "type": _cut_off,
-        "metavar": "K",
-        "help": "largest k of interest, a number of items or a fraction of them; choose it without "
-        "looking at the labels",
-    },
+    "--alpha": _several(
+        "significance level, by default 0.1, 0.05 and 0.01; may be repeated", type=float
+    ),
+    "--max-rank": _option(
+        "largest k of interest, a number of items or a fraction of them; choose it without looking "
+        "at the labels",
+        metavar="K",
+        type=_cut_off,
+    ),
 }
 _PLAN: Options = {
-    "--n": {"type": int, "help": "number of items"},
-    "--m": {"type": int, "help": "number of targets among them"},
-    "--prevalence": {
-        **_ONE_NUMBER,
-        "metavar": "P",
-        "help": "proportion of targets, instead of --n and --m",
-    },
-    "--auc": {
-        **_ONE_NUMBER,
-        "help": "the effect as the probability that a target ranks above another item",
-    },
-    "--odds": {
-        **_ONE_NUMBER,
-        "help": "the effect as the odds of a target against another item at each rank",
-    },
-    "--model": {
-        "choices": ("wallenius", "binormal"),
-        "default": "wallenius",
-        "help": "model of the rankings: wallenius (the default), the same odds at every rank; or "
-        "binormal, normal scores, which needs --auc",
-    },
-    "--alpha": {**_ONE_NUMBER, "default": 0.05, "help": "significance level, 0.05 by default"},
-    "--power": {
-        **_ONE_NUMBER,
-        "default": 0.8,
-        "help": "required probability of detecting the effect, 0.8 by default",
-    },
+    "--n": _option("number of items", type=int),
+    "--m": _option("number of targets among them", type=int),
+    "--prevalence": _option(
+        "proportion of targets, instead of --n and --m", metavar="P", type=float
+    ),
+    "--auc": _option(
+        "the effect as the probability that a target ranks above another item", type=float
+    ),
+    "--odds": _option(
+        "the effect as the odds of a target against another item at each rank", type=float
+    ),
+    "--model": _option(
+        "model of the rankings: wallenius (the default), the same odds at every rank; or binormal, "
+        "normal scores, which needs --auc",
+        choices=("wallenius", "binormal"),
+        default="wallenius",
+    ),
+    "--alpha": _option("significance level, 0.05 by default", type=float, default=0.05),
+    "--power": _option(
+        "required probability of detecting the effect, 0.8 by default", type=float, default=0.8
+    ),
 }
 _HELD_OUT = "The scores must come from models that were not trained on these labels."
 # Each command with a line about it, its description, and its options.

@@ -21,7 +21,6 @@ from sklearn_rankinf._planning.power import metric_power
 from sklearn_rankinf._planning.sample_size import min_detectable_odds, min_positives
 from sklearn_rankinf._plot import TopKSignificanceDisplay, new_figure
 from sklearn_rankinf._ranking import Ranking, resolve_k
-from sklearn_rankinf._report import report as _report
 from sklearn_rankinf._report.files import (
     CommandError,
     Table,
@@ -32,6 +31,13 @@ from sklearn_rankinf._report.files import (
     write_text,
 )
 from sklearn_rankinf._report.numbers import LEVEL, is_worse
+from sklearn_rankinf._report.report import (
+    DEFAULT_K,
+    RankSignificanceReport,
+    comparison_method,
+    rank_significance_report,
+    swaps_take_long,
+)
 from sklearn_rankinf._report.text import (
     comparison_tables,
     table_as_text,
@@ -77,14 +83,14 @@ def report(arguments: argparse.Namespace) -> None:
         # skipped.
         for k in arguments.k:
             resolve_k(k, table.is_positive.size)
-        found = _report.make_report(
+        metrics = [as_metric(name) for name in arguments.metric]
+        found = rank_significance_report(
             table.is_positive,
             table.scores,
-            k=arguments.k or _report.DEFAULT_K,
+            k=arguments.k or DEFAULT_K,
             clusters=table.clusters,
-            metrics=arguments.metric,
-            lower=arguments.score if arguments.lower_is_better else arguments.lower_score,
         )
+        found = _completed(found, table, metrics, arguments)
     plots: dict[str, str] = {}
     if arguments.plots is not None:
         names = zip(table.scores, found.rankers, strict=True)
@@ -97,6 +103,30 @@ def report(arguments: argparse.Namespace) -> None:
         return _print_json({**found.to_dict(), "plots": plots})
     print(found)
     _print_paths(paths)
+
+
+def _completed(
+    found: RankSignificanceReport,
+    table: Table,
+    metrics: list[Metric],
+    arguments: argparse.Namespace,
+) -> RankSignificanceReport:
+    """Add the tests of other metrics, and which scores were negated, to a report."""
+    lower = arguments.score if arguments.lower_is_better else arguments.lower_score
+    rankers = tuple(
+        replace(
+            ranker,
+            metrics=tuple(metric_test(table.is_positive, score, metric=one) for one in metrics),
+            lower_is_better=column in lower,
+        )
+        for ranker, (column, score) in zip(found.rankers, table.scores.items(), strict=True)
+    )
+    notes = found.notes
+    if lower:
+        names = ", ".join(one.name for one in rankers if one.lower_is_better)
+        note = f"Smaller scores mean positives, so that the scores were negated, in: {names}."
+        notes = (note, *notes)
+    return replace(found, rankers=rankers, notes=notes)
 
 
 def _check_options(arguments: argparse.Namespace) -> None:
@@ -206,7 +236,7 @@ def compare(arguments: argparse.Namespace) -> None:
         if len(scores) == 2:
             method = "auto"
             if table.groups is None:
-                method = _report.comparison_method(metric, positive.size, _N_PERMUTATIONS)
+                method = comparison_method(metric, positive.size, _N_PERMUTATIONS)
             result = metric_comparison_test(positive, *scores, method=method, **options)
             found = {"names": list(table.scores), **result.to_dict()}
             parts = ["A is {}, B is {}.".format(*table.scores)]
@@ -252,7 +282,7 @@ def _warn_of_reversed_scores(table: Table) -> None:
 
 def _is_worse_than_chance(table: Table, score: Any) -> bool:
     """Whether average precision is significantly lower than that of random labelling."""
-    is_long = _report.swaps_take_long(table.is_positive.size, _N_PERMUTATIONS)
+    is_long = swaps_take_long(table.is_positive.size, _N_PERMUTATIONS)
     result: Any
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the comparison warns of the same

@@ -137,9 +137,9 @@ class RankerReport(Result):
     minimum_hypergeometric : MinimumHypergeometricTestResult or None
         A single test for all k; None if it was not computed.
     metrics : tuple of MetricTestResult
-        The tests of other metrics.
+        The tests of other metrics, which the command line adds.
     lower_is_better : bool
-        Whether the scores were negated, because smaller ones mean positives.
+        Whether the command line negated the scores, because smaller ones mean positives.
     is_tested : bool
         Whether the ranking was tested against chance.
     pvalue_less : float

@@ -299,56 +299,21 @@ def rank_significance_report(
     50
     """
     output = check_option(output, "output", _OUTPUTS)
-    report = make_report(
-        y_true,
-        y_score,
-        k=k,
-        metric=metric,
-        pos_label=pos_label,
-        clusters=clusters,
-        alpha=alpha,
-        n_resamples=n_resamples,
-        random_state=random_state,
-    )
-    if output == "report":
-        return report
-    return getattr(report, f"to_{output}")()
-
-
-def make_report(
-    y_true: Any,
-    y_score: Any,
-    *,
-    k: Any = DEFAULT_K,
-    metric: str | Metric = "average_precision",
-    pos_label: PosLabel = 1,
-    clusters: Iterable[Hashable] | None = None,
-    alpha: float = 0.05,
-    n_resamples: int = 9999,
-    random_state: Any = 0,
-    metrics: Sequence[str | Metric] = (),
-    lower: Sequence[str] = (),
-) -> RankSignificanceReport:
-    """Make a report, with additional metrics, and with the names of scores that were negated."""
     level = np.asarray(check_levels(alpha))
     if level.ndim:
         raise TypeError(f"alpha must be one number; got {alpha!r}.")
     chosen = as_metric(metric)
     check_scalar_k(chosen)
-    study = _Study(
-        _read(y_true, y_score, pos_label, clusters, float(level)),
-        chosen,
-        {
-            "n_resamples": check_integer(n_resamples, "n_resamples", 1),
-            "random_state": as_seed_sequence(random_state),
-        },
-        tuple(map(as_metric, metrics)),
-        {_one_line(name) for name in lower},
-    )
+    drawing = {
+        "n_resamples": check_integer(n_resamples, "n_resamples", 1),
+        "random_state": as_seed_sequence(random_state),
+    }
+    study = _Study(_read(y_true, y_score, pos_label, clusters, float(level)), chosen, drawing)
     with warnings.catch_warnings():
         # The checks of the report replace these warnings.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        return study.report(k)
+        report = study.report(k)
+    return report if output == "report" else getattr(report, f"to_{output}")()
 
 
 def swaps_take_long(n_samples: int, n_resamples: int) -> bool:
@@ -413,8 +378,6 @@ class _Study:
     facts: Facts
     metric: Metric
     drawing: dict[str, Any]
-    metrics: tuple[Metric, ...]
-    negated: set[str]
 
     @property
     def sample(self) -> Sample:
@@ -426,10 +389,6 @@ class _Study:
         cuts, notes = self._cuts(k)
         notes += self._left_out()
         rankers = tuple(self._of_ranker(index, cuts) for index in range(len(sample.names)))
-        negated = ", ".join(one.name for one in rankers if one.lower_is_better)
-        if negated:
-            note = f"Smaller scores mean positives, so that the scores were negated, in: {negated}."
-            notes.insert(0, note)
         compared: dict[str, Any] = {}
         if len(rankers) > 1 and sample.has_both:
             if len(rankers) == 2 or self.metric.has_influence:
@@ -464,8 +423,6 @@ class _Study:
             tuple(self._hits(index, cut) for cut in cuts),
             curve,
             None if curve is None else minimum_hypergeometric_test(ranking),
-            tuple(self._test(metric, index) for metric in self.metrics),
-            name in self.negated,
         )
 
     def _cuts(self, k: Any) -> tuple[list[float], list[str]]:

@@ -90,22 +90,7 @@ def table(
 
 
 def verdict(subject: str, result: MetricTestResult, alpha: float) -> str:
-    """Return one sentence on whether a ranking is better than chance.
-
-    Parameters
-    ----------
-    subject : str
-        Subject of the sentence, such as ``"Ranking by age"``.
-    result : MetricTestResult
-        Test of the ranking against random labelling, with the alternative "better than chance".
-    alpha : float
-        Significance level.
-
-    Returns
-    -------
-    str
-        The sentence.
-    """
+    """Return one sentence on whether a ranking is better than chance."""
     title = in_sentence(result.metric.title)
     value, chance = float(result.statistic), float(result.chance)
     pvalue = state_pvalue(
@@ -264,22 +249,7 @@ def _names(rows: Iterable[Any]) -> str:
 
 
 def with_fraction(text: str, metric: Metric, k: Any) -> str:
-    """Name a metric by the fraction of the samples by which its cut-off was given.
-
-    Parameters
-    ----------
-    text : str
-        A text with the title of the metric.
-    metric : metric
-        The metric, possibly with a number of samples as its cut-off.
-    k : int, float or None
-        The cut-off as it was given.
-
-    Returns
-    -------
-    str
-        The text, with a fraction as a percentage, followed by the number of samples.
-    """
+    """Name a metric by the fraction `k` of the samples by which its cut-off was given."""
     rank = getattr(metric, "k", None)
     if not isinstance(k, float) or not metric.title.endswith(f" {rank}"):
         return text

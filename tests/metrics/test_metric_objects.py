@@ -40,12 +40,12 @@ from sklearn_rankinf import (
     make_significance_scorer,
     metric_null_distribution,
     metric_test,
+    rank_significance_report,
     recall_at_k_score,
     recall_at_k_test,
 )
 from sklearn_rankinf.__main__ import main
 from sklearn_rankinf._metrics.metrics import METRICS, as_metric, needs_k
-from sklearn_rankinf._report.report import make_report
 from sklearn_rankinf._significance.results import MetricTestResult
 
 mpl.use("Agg")
@@ -242,8 +242,8 @@ def test_displays_by_name_and_by_object(name, metric, data):
 @each_metric
 def test_reports_by_name_and_by_object(name, metric, data, tmp_path, capsys):
     expected = metric_test(*data, metric=metric).to_dict()
-    (found,) = make_report(*data, metrics=[metric]).rankers[0].metrics
-    assert found.to_dict() == expected
+    report = rank_significance_report(*data, metric=metric)
+    assert report.rankers[0].test.to_dict() == expected
     pd.DataFrame({"y": data[0], "s": data[1]}).to_csv(tmp_path / "rankings.csv")
     argv = ["report", str(tmp_path / "rankings.csv"), "--label", "y", "--score", "s", "--json"]
     assert main([*argv, "--metric", name]) == 0

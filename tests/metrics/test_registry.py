@@ -40,9 +40,9 @@ from sklearn_rankinf import (
     metric_interval,
     metric_null_distribution,
     metric_test,
+    rank_significance_report,
 )
 from sklearn_rankinf._metrics.metrics import METRICS, as_metric
-from sklearn_rankinf._report.report import make_report
 
 
 @dataclass(frozen=True)
@@ -186,11 +186,10 @@ print((one == two).all())
 
 def test_report_of_a_custom_metric():
     ranking = Ranking.from_scores(*tied_data())
-    report = make_report(ranking, None, metrics=[TOY])
-    (found,) = report.rankers[0].metrics
-    assert found.to_dict() == metric_test(ranking, metric=TOY).to_dict()
+    report = rank_significance_report(ranking, metric=TOY)
+    assert report.rankers[0].test.to_dict() == metric_test(ranking, metric=TOY).to_dict()
     assert f"\n\n{TOY.title}\n" in report.to_text()
-    assert report.to_dict()["rankers"][0]["metrics"][0]["metric"] == repr(TOY)
+    assert report.to_dict()["metric"] == repr(TOY)
 
 
 # Names.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import contextlib
 import errno
 import gzip
 import io
@@ -17,8 +16,6 @@ import sys
 import tarfile
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -35,31 +32,11 @@ from sklearn_rankinf import (
     recall_at_k_test,
 )
 from sklearn_rankinf.__main__ import main
-from sklearn_rankinf._plot import _distribution_shape, null_distribution
-from sklearn_rankinf._plot._distribution_shape import distribution_shape
 from sklearn_rankinf._report import demo as _demo
 from sklearn_rankinf._report.report import DEFAULT_K
 from sklearn_rankinf._results import format_count, format_pvalue
 
 RANKERS = ("nearest neighbours", "support vectors", "logistic regression", "amount of ink")
-
-
-@dataclass
-class DemoRun:
-    """One run of ``rankinf demo``: exit code, printed text, and tests."""
-
-    code: int = -1
-    text: str = ""
-    held_out: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
-    plots: list[Path] = field(default_factory=list)
-
-    def table(self) -> dict[str, list[str]]:
-        """Return the cells of the first table, by ranker."""
-        return cells_by_name(self.text, RANKERS)[0]
-
-    def hits(self) -> dict[str, list[str]]:
-        """Return the cells of the table of hits, by ranker."""
-        return cells_by_name(self.text, RANKERS)[1]
 
 
 def cells_by_name(text: str, names: Sequence[str]) -> list[dict[str, list[str]]]:
@@ -74,31 +51,10 @@ def cells_by_name(text: str, names: Sequence[str]) -> list[dict[str, list[str]]]
     return tables
 
 
-def shape_of_the_body(null, observed, *, greater, with_tail):
-    return distribution_shape(null, observed, greater=greater, with_tail=False)
-
-
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory) -> DemoRun:
-    directory = tmp_path_factory.mktemp("demo") / "new" / "plots"
-    run = DemoRun()
-    assess = _demo.assess
-
-    def recording_assess(name, y_true, y_score):
-        run.held_out[name] = (y_true, y_score)
-        return assess(name, y_true, y_score)
-
-    printed = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
-        patch.setattr(_demo, "assess", recording_assess)
-        # Extended tails up to observed values take seconds, as do small steps towards the end of
-        # the body; both have separate tests.
-        patch.setattr(_distribution_shape, "_STEP", 3.0)
-        patch.setattr(null_distribution, "distribution_shape", shape_of_the_body)
-        run.code = main(["demo", "--plots", str(directory)])
-    run.text = printed.getvalue()
-    run.plots = sorted(directory.iterdir())
-    return run
+def table(demo):
+    """Cells of the table of average precision, by ranker."""
+    return cells_by_name(demo.text, RANKERS)[0]
 
 
 def test_demo_succeeds_and_shows_its_progress(demo):
@@ -122,9 +78,9 @@ def test_demo_problem_is_a_rare_target_problem(demo):
     }
 
 
-def test_demo_average_precision_is_scikit_learns(demo):
+def test_demo_average_precision_is_scikit_learns(demo, table):
     assert set(demo.held_out) == set(RANKERS)
-    for name, cells in demo.table().items():
+    for name, cells in table.items():
         y_true, y_score = demo.held_out[name]
         assert cells[0] == str(len(y_true))
         assert cells[1] == str(y_true.sum())
@@ -132,11 +88,11 @@ def test_demo_average_precision_is_scikit_learns(demo):
 
 
 @pytest.mark.parametrize("name", RANKERS)
-def test_demo_null_moments_are_those_of_permuted_labels(demo, name):
+def test_demo_null_moments_are_those_of_permuted_labels(demo, table, name):
     y_true, y_score = demo.held_out[name]
     rng = np.random.default_rng(20261121)
     null = np.array([average_precision_score(rng.permutation(y_true), y_score) for _ in range(600)])
-    observed, chance, adjusted, zscore = map(float, demo.table()[name][2:6])
+    observed, chance, adjusted, zscore = map(float, table[name][2:6])
     standard_error = null.std() / np.sqrt(len(null))
     assert chance == pytest.approx(null.mean(), abs=5 * standard_error + 5e-5)
     assert adjusted == pytest.approx((observed - chance) / (1 - chance), abs=2e-4)
@@ -144,7 +100,7 @@ def test_demo_null_moments_are_those_of_permuted_labels(demo, name):
     assert zscore == pytest.approx((observed - chance) / null.std(), rel=0.25)
 
 
-def test_demo_exact_pvalue_agrees_with_scikit_learn_on_permuted_labels(demo):
+def test_demo_exact_pvalue_agrees_with_scikit_learn_on_permuted_labels(demo, table):
     y_true, y_score = demo.held_out["amount of ink"]
     rng = np.random.default_rng(7)
     observed = average_precision_score(y_true, y_score)
@@ -153,15 +109,15 @@ def test_demo_exact_pvalue_agrees_with_scikit_learn_on_permuted_labels(demo):
         average_precision_score(rng.permutation(y_true), y_score) >= observed * (1 - 1e-12)
         for _ in range(n_resamples)
     )
-    exact, permutation = map(float, demo.table()["amount of ink"][6:8])
+    exact, permutation = map(float, table["amount of ink"][6:8])
     error = np.sqrt(exact * (1 - exact) / n_resamples)
     assert exceed / n_resamples == pytest.approx(exact, abs=4 * error)
     assert permutation == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 9999) + 1e-4)
 
 
-def test_demo_trained_rankers_are_past_the_permutation_floor(demo):
+def test_demo_trained_rankers_are_past_the_permutation_floor(demo, table):
     for name in RANKERS[:3]:
-        exact, permutation, normal = demo.table()[name][6:9]
+        exact, permutation, normal = table[name][6:9]
         assert permutation == "1.0e-04"
         assert float(exact) < 1e-8
         # float("1.0e-400") is 0.0, which is smaller all the same.
@@ -170,11 +126,11 @@ def test_demo_trained_rankers_are_past_the_permutation_floor(demo):
     assert "orders of magnitude too small" in demo.text
 
 
-def test_demo_concludes_in_words_for_each_ranker(demo):
+def test_demo_concludes_in_words_for_each_ranker(demo, table):
     after = " ".join(demo.text.split("Conclusion\n")[1].split("A p-value from")[0].split())
     sentences = [f"Ranking by{part}".strip() for part in after.split("Ranking by")[1:]]
     for sentence, name in zip(sentences, RANKERS, strict=True):
-        exact = demo.table()[name][6]
+        exact = table[name][6]
         verdict = "is better" if float(exact) <= 0.05 else "is not shown to be better"
         assert sentence.startswith(f"Ranking by {name} {verdict} than chance: average precision ")
         assert sentence.endswith(f" of a random order, p = {exact}.")
@@ -201,7 +157,9 @@ def test_format_count(count, text):
 
 def test_demo_hits_are_hypergeometric(demo):
     assert "Hits among the first 50" in demo.text
-    for name, (hits, chance, needed, recall, enrichment, pvalue) in demo.hits().items():
+    for name, (hits, chance, needed, recall, enrichment, pvalue) in cells_by_name(
+        demo.text, RANKERS
+    )[1].items():
         y_true, y_score = demo.held_out[name]
         null = stats.hypergeom(len(y_true), int(y_true.sum()), 50)
         assert float(chance) == pytest.approx(null.mean(), abs=0.06)
@@ -252,16 +210,6 @@ def test_wrong_arguments_are_named(argv, message, capsys):
         main(argv)
     assert stop.value.code == 2
     assert message in capsys.readouterr().err
-
-
-def test_runs_as_a_module():
-    done = subprocess.run(
-        [sys.executable, "-m", "sklearn_rankinf", "--version"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == f"rankinf {sklearn_rankinf.__version__}"
 
 
 @pytest.fixture(scope="module")
@@ -395,24 +343,6 @@ def test_report_states_where_no_number_of_hits_is_enough(frame, csv, capsys):
     assert "never" not in capsys.readouterr().out
 
 
-def test_hits_needed_are_the_fewest_that_are_significant(frame, csv, capsys):
-    cuts = [1, 2, 3, 10, 40, 150, 199, 200]
-    options = [part for k in cuts for part in ("--k", str(k))]
-    for column, m in (("y", 15), ("truth", 15), ("y", 185)):
-        argv = ["report", csv, "--label", column, "--score", "s1", "--json", *options]
-        argv += ["--pos-label", "0"] if m == 185 else []
-        assert main(argv) == 0
-        (row,) = json.loads(capsys.readouterr().out)["rankers"]
-        seen = set()
-        for k, at_k in zip(cuts, row["at_k"], strict=True):
-            pvalue = stats.hypergeom(200, m, k).sf(np.arange(min(m, k) + 1) - 1)
-            enough = np.flatnonzero(pvalue <= 0.05)
-            needed = int(enough[0]) if enough.size else None
-            assert at_k["hits_needed"] == needed
-            seen.add("none" if needed is None else "all" if needed == min(m, k) else "some")
-        assert seen == {"none", "some", "all"}
-
-
 def test_report_hints_at_a_reversed_direction(tmp_path, capsys):
     rng = np.random.default_rng(3)
     y = np.repeat([1, 0], [12, 188])
@@ -489,24 +419,6 @@ def test_plots_of_similar_names_do_not_overwrite_each_other(frame, tmp_path, cap
     written = sorted(file.name for file in (tmp_path / "p").iterdir())
     assert written == ["A_b_3.png", "a_b.png", "a_b_2.png", "ranking.png"]
     capsys.readouterr()
-
-
-@pytest.mark.parametrize(
-    ("label", "options"),
-    [
-        ("truth", []),
-        ("truth", ["--pos-label", "True"]),
-        ("y", ["--pos-label", "1"]),
-        ("y", ["--pos-label", "1.0"]),
-        ("name", ["--pos-label", "active"]),
-    ],
-)
-def test_report_understands_labels(frame, csv, capsys, label, options):
-    assert main(["report", csv, "--label", label, "--score", "s1", "--json", *options]) == 0
-    (row,) = json.loads(capsys.readouterr().out)["rankers"]
-    assert row["test"]["statistic"] == pytest.approx(
-        average_precision_score(frame["y"], frame["s1"])
-    )
 
 
 def test_report_takes_the_label_of_the_option(frame, csv, capsys):
@@ -622,16 +534,6 @@ def test_broken_archives_end_in_one_line(tmp_path, capsys, name):
     assert re.search(rf"cannot (unpack|read) '{re.escape(str(path))}': \w", message)
 
 
-def test_an_archive_is_read(frame, tmp_path, capsys):
-    path = tmp_path / "table.csv.xz"
-    frame.to_csv(path, index=False)
-    assert main(["report", str(path), "--label", "y", "--score", "s1", "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)["rankers"]
-    assert row["test"]["statistic"] == pytest.approx(
-        average_precision_score(frame["y"], frame["s1"])
-    )
-
-
 # The process of the command, as a shell runs it
 
 COMMANDS = {
@@ -694,9 +596,9 @@ def test_names_that_a_terminal_cannot_show_are_escaped(frame, tmp_path, monkeypa
     ("command", "when"),
     [
         ("module", "numpy"),
-        ("script", "numpy"),
+        ("script", "pandas"),
+        pytest.param("script", "numpy", marks=pytest.mark.long),
         pytest.param("module", "sklearn.metrics", marks=pytest.mark.long),
-        ("module", "pandas"),
     ],
 )
 def test_an_interrupt_ends_in_one_line(csv, tmp_path, command, when):
@@ -738,7 +640,7 @@ def test_missing_matplotlib_names_the_extra(csv, capsys, monkeypatch, tmp_path, 
     assert one_line_of_error(capsys, command).endswith(message)
 
 
-@pytest.mark.parametrize("option", ["--plots", "--html"])
+@pytest.mark.parametrize("option", ["--html", pytest.param("--plots", marks=pytest.mark.long)])
 def test_an_unknown_backend_ends_in_one_line(csv, tmp_path, option):
     argv = [*COMMANDS["module"], "report", csv, "--label", "y", "--score", "s1"]
     environment = PLAIN | {"MPLBACKEND": "papyrus"}

@@ -2,12 +2,15 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from sklearn_rankinf.__main__ import main
 
 pd = pytest.importorskip("pandas")
 
@@ -33,12 +36,12 @@ def matches(shown, printed):
 def directory(tmp_path_factory):
     """Return a directory with the files that the page takes as given, and with the command."""
     path = tmp_path_factory.mktemp("page")
-    command = path / "rankinf"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m sklearn_rankinf "$@"\n')
-    command.chmod(0o755)
     python = path / "python3"
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
+    command = path / "rankinf"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m sklearn_rankinf "$@"\n')
+    command.chmod(0o755)
 
     rng = np.random.default_rng(0)
     active = np.arange(2000) < 40
@@ -67,55 +70,56 @@ def directory(tmp_path_factory):
     return path
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the page is written for a shell of Unix")
-def test_page(directory):
-    """One test, because the page makes a file that later commands read."""
+@pytest.fixture
+def printed_by(directory, demo, capsys, monkeypatch):
+    """Return a function that runs the commands of a block and returns what they print.
+
+    Plain commands are run in this process, and the demonstration was run before. Other lines are
+    for a shell.
+    """
     path = os.pathsep.join([str(directory), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "MPLBACKEND": "Agg", "COLUMNS": "100"}
+    monkeypatch.chdir(directory)
+
+    def run(text):
+        found = ""
+        for line in [text] if "<<" in text else text.replace("\\\n", "").splitlines():
+            if line == "rankinf demo":
+                found += demo.text
+            elif line.startswith("rankinf "):
+                assert main(shlex.split(line)[1:]) == 0, line
+                found += capsys.readouterr().out
+            else:
+                shell = ["bash", "-euo", "pipefail", "-c", line]
+                found += subprocess.run(
+                    shell, env=environment, capture_output=True, text=True, timeout=300, check=True
+                ).stdout
+        return found
+
+    return run
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the page is written for a shell of Unix")
+def test_page(directory, printed_by):
+    """One test, because the page makes a file that later commands read."""
     n_shown = 0
     for kind, text in blocks():
         if kind == "bash":
-            run = subprocess.run(
-                ["bash", "-euo", "pipefail", "-c", text],
-                cwd=directory,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=300,
-                check=False,
-            )
-            assert run.returncode == 0, f"{text}\n{run.stderr}"
-            printed = run.stdout
+            printed = printed_by(text)
         elif "error:" in text:
             continue  # shown without the command
         else:
             n_shown += 1
             for part in text.split("\n\n"):
                 assert matches(part, printed), f"not printed:\n{part}\n\nbut:\n{printed}"
-    assert n_shown == 8
+    assert n_shown == 7
     assert (directory / "report.html").exists()
     assert list((directory / "pictures").iterdir())
 
 
-def test_decimal_comma_is_named(directory):
+def test_decimal_comma_is_named(directory, capsys, monkeypatch):
     """The error that the page shows is the one that the command prints."""
-    run = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "sklearn_rankinf",
-            "report",
-            "scores_de.csv",
-            "--label",
-            "active",
-            "--score",
-            "docking",
-        ],
-        cwd=directory,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    monkeypatch.chdir(directory)
+    assert main(["report", "scores_de.csv", "--label", "active", "--score", "docking"]) == 2
     (shown,) = (text for kind, text in blocks() if kind == "none" and "error:" in text)
-    assert run.returncode == 2
-    assert matches(shown, run.stderr), run.stderr
+    assert matches(shown, capsys.readouterr().err)

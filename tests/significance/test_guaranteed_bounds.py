@@ -40,7 +40,6 @@ from sklearn_rankinf._engine.means.distribution import MeanDistribution
 from sklearn_rankinf._model_selection.scorers import resolution
 from sklearn_rankinf._null.critical_values import critical_region
 from sklearn_rankinf._null.distribution import NullDistribution
-from sklearn_rankinf._report.report import make_report
 
 N, M = 150, 15
 # All positives but the last one at the top, and the last one behind one negative: the second
@@ -427,8 +426,8 @@ def test_reports_of_reversed_scores(no_errors):
 
 
 def test_other_metrics_of_reports(no_errors):
-    report = make_report(Y, SCORES, k=[10], metrics=["bedroc"])
-    (found,) = report.rankers[0].metrics
+    report = rank_significance_report(Y, SCORES, k=[10], metric="bedroc")
+    found = report.rankers[0].test
     test = metric_test(Y, SCORES, metric="bedroc")
     assert found.pvalue_is_bound is test.pvalue_is_bound is True
     assert (found.pvalue, found.pvalue_low) == (test.pvalue, test.pvalue_low)

@@ -1,0 +1,51 @@
+"""The demonstration, which is run once for all tests of the command line."""
+
+import contextlib
+import io
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sklearn_rankinf.__main__ import main
+from sklearn_rankinf._plot import _distribution_shape, null_distribution
+from sklearn_rankinf._plot._distribution_shape import distribution_shape
+from sklearn_rankinf._report import demo as _demo
+
+
+@dataclass
+class DemoRun:
+    """One run of ``rankinf demo``: exit code, printed text, and tests."""
+
+    code: int = -1
+    text: str = ""
+    held_out: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    plots: list[Path] = field(default_factory=list)
+
+
+def shape_of_the_body(null, observed, *, greater, with_tail):
+    return distribution_shape(null, observed, greater=greater, with_tail=False)
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory) -> DemoRun:
+    directory = tmp_path_factory.mktemp("demo") / "new" / "plots"
+    run = DemoRun()
+    assess = _demo.assess
+
+    def recording_assess(name, y_true, y_score):
+        run.held_out[name] = (y_true, y_score)
+        return assess(name, y_true, y_score)
+
+    printed = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
+        patch.setattr(_demo, "assess", recording_assess)
+        # Extended tails up to observed values take seconds, as do small steps towards the end of
+        # the body; both have separate tests.
+        patch.setattr(_distribution_shape, "_STEP", 3.0)
+        patch.setattr(null_distribution, "distribution_shape", shape_of_the_body)
+        run.code = main(["demo", "--plots", str(directory)])
+    run.text = printed.getvalue()
+    run.plots = sorted(directory.iterdir())
+    return run
