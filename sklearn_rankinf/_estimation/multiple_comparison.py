@@ -53,7 +53,7 @@ from sklearn_rankinf._ranking import (
     check_confidence_level,
     check_option,
 )
-from sklearn_rankinf._results import Result, as_frame, format_value
+from sklearn_rankinf._results import Result, format_value
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
@@ -163,28 +163,6 @@ class MetricMultipleComparisonTestResult(Result):
         """The pairs as columns."""
         first, second = ([self.names[i] for i in column] for column in self.pairs.T)
         return {"a": first, "b": second} | {name: getattr(self, name).tolist() for name in _COLUMNS}
-
-    def rankers_to_frame(self) -> Any:
-        """Return the rankers as a table.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row per ranker: its value, its standard error, and whether it may be best.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        columns = {
-            "ranker": self.names,
-            "statistic": self.statistic,
-            "standard_error": self.statistic_standard_error,
-            "best_pvalue": self.best_pvalue,
-            "may_be_best": self.may_be_best,
-        }
-        return as_frame(columns)
 
     def _sentences(self) -> Iterable[str]:
         what = in_sentence(self.metric.title)

@@ -720,7 +720,6 @@ def test_names_of_any_kind(reference):
     frame = found.to_frame()
     assert list(frame.columns) == ["a", "b", *COLUMNS]
     assert frame["a"].tolist()[0] == found.names[found.pairs[0, 0]]
-    assert found.rankers_to_frame()["ranker"].tolist()[0] == ("deep", 3)
     assert all(str(name) in found.summary() for name in found.best())
 
 
@@ -770,12 +769,6 @@ def test_result():
     frame = found.to_frame()
     assert list(frame.columns) == ["a", "b", *COLUMNS]
     assert_array_equal(frame["low"], found.low)
-    rankers = found.rankers_to_frame()
-    assert rankers["ranker"].tolist() == found.names
-    assert_array_equal(rankers["statistic"], found.statistic)
-    assert_array_equal(rankers["standard_error"], found.statistic_standard_error)
-    assert_array_equal(rankers["best_pvalue"], found.best_pvalue)
-    assert rankers.loc[rankers["may_be_best"], "ranker"].tolist() == found.best()
 
 
 @pytest.mark.parametrize(
