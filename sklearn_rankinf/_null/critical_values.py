@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from scipy.optimize import brentq
-
 from sklearn_rankinf._null.distribution import NullDistribution
 from sklearn_rankinf._null.ranks import rounding_of
 
@@ -45,7 +43,7 @@ def critical_region(null: NullDistribution, alpha: float) -> Region:
     """Critical region of a test, from a quantile of its null distribution and the next value."""
     n, m, statistic = null.n_samples, null.n_positives, null.statistic
     best = float(statistic.maximum(n, m))
-    below = _last_below(null, alpha, best)
+    below = float(null.isf(alpha))
     span = statistic.span(n, m)
     if span > 0.0 and not null._is_listed:
         value, level = _next_multiple(null, below, alpha, best, span, statistic.offset(n, m))
@@ -66,26 +64,6 @@ def is_significant(null: NullDistribution, value: float, alpha: float) -> bool:
 def _allowed(alpha: float) -> float:
     """Largest significant p-value: alpha up to rounding, but less than 1."""
     return min(alpha * (1.0 + _SAME), 1.0 - 2.0**-53)
-
-
-def _last_below(null: NullDistribution, alpha: float, best: float) -> float:
-    """Quantile that separates the values that are not significant from those that are."""
-    if null._is_listed:
-        return float(null.isf(alpha))
-    # The quantile of a distribution that is not listed takes more evaluations.
-    mean, deviation = null.mean(), null.std()
-
-    def excess(x: float) -> float:
-        return float(null.log_pvalue(min(x, best))) - math.log(alpha)
-
-    low, high = mean - deviation, mean + deviation
-    while excess(low) <= 0.0:
-        low -= 2.0 * (mean - low)
-    while excess(high) > 0.0:
-        if high >= best:
-            return best
-        low, high = high, high + 2.0 * (high - mean)
-    return float(brentq(excess, low, high, xtol=_PRECISION * deviation, rtol=1e-14))
 
 
 def _next_multiple(
