@@ -138,3 +138,56 @@ def test_the_mean_of_a_custom_metric_is_drawn():
     assert np.all(np.abs(null.pvalue(means) - p) < 5.0 * np.sqrt(p / 9999) + 2e-4)
     with pytest.raises(ValueError, match=r"not available for the mean of Zipf\(\)"):
         null_of(Zipf(), run, method="analytic")
+
+
+def mann_whitney(n, m):
+    """Probabilities of all numbers of pairs in the right order (Mann and Whitney's recursion)."""
+    counts = {(0, j): np.ones(1) for j in range(n - m + 1)}
+    for i in range(1, m + 1):
+        counts[i, 0] = np.ones(1)
+        for j in range(1, n - m + 1):
+            found = np.zeros(i * j + 1)
+            found[j:] += counts[i - 1, j]
+            found[: i * (j - 1) + 1] += counts[i, j - 1]
+            counts[i, j] = found
+    return counts[m, n - m] / counts[m, n - m].sum()
+
+
+@pytest.mark.numeric
+def test_areas_of_queries_whose_pairs_have_no_common_step():
+    sizes = [(301, 7), (303, 8)]
+    first, second = (mann_whitney(n, m) for n, m in sizes)
+    null = metric_null_distribution(*zip(*sizes, strict=True), metric="roc_auc")
+    values = [np.arange(own.size) / (own.size - 1) for own in (first, second)]
+    at_least = np.append(np.cumsum(second[::-1])[::-1], 0.0)
+    for i, j in ((1200, 1300), (1500, 1300), (1500, 1900), (1900, 2000), (2040, 2300)):
+        x = (values[0][i] + values[1][j]) / 2.0
+        place = np.searchsorted(values[1], 2.0 * x - values[0] - 1e-12)
+        p = first @ at_least[place]
+        assert abs(null.pvalue(x) / p - 1.0) <= null.relative_error(x) <= 1e-3
+
+
+@pytest.mark.numeric
+@pytest.mark.parametrize("sizes", [[(60, 20, 6000)], [(29, 4, 6000), (24, 4, 5000)]])
+def test_areas_of_many_queries_with_a_common_step(sizes):
+    # All pairs of all queries as whole numbers, in floats without a tilt.
+    n_steps, n_queries = math.lcm(*(m * (n - m) for n, m, _ in sizes)), sum(q for *_, q in sizes)
+    n_cells = 1 << (n_steps * n_queries).bit_length()
+    transform = np.ones(n_cells // 2 + 1, dtype=complex)
+    for n, m, count in sizes:
+        cells = np.zeros(n_cells)
+        own = mann_whitney(n, m)
+        cells[np.arange(own.size) * (n_steps // (own.size - 1))] = own
+        transform *= np.fft.rfft(cells) ** count
+    at_least = np.cumsum(np.fft.irfft(transform, n_cells)[::-1])[::-1]
+    null = metric_null_distribution(
+        *(np.repeat([one[i] for one in sizes], [q for *_, q in sizes]) for i in (0, 1)),
+        metric="roc_auc",
+    )
+    step = math.gcd(*(n_steps // (m * (n - m)) for n, m, _ in sizes))
+    for z in (-1.0, 0.3, 2.0, 3.5):
+        place = round((0.5 + z * null.std()) * n_steps * n_queries) // step * step
+        x = place / (n_steps * n_queries)
+        assert null.solver(x) == "contour"
+        assert abs(null.pvalue(x) / at_least[place] - 1.0) <= null.relative_error(x) + 1e-9
+        assert null.relative_error(x) < 1e-8

@@ -75,6 +75,8 @@ class MeanSettings:
     n_cells_of_span: int = 1 << 22
     # Most steps of a lattice of all values in a unit: floats cannot distinguish more.
     most_steps: int = 10**10
+    # Most returns of the transform of a query within the period of the mean.
+    most_returns: int = 64
     # Larger errors are worth the bounds of a finite band.
     error_for_band: float = 1e-2
     # Larger errors are worth the sums of atoms if these are few or have large probabilities, and
@@ -210,7 +212,7 @@ class MeanDistribution:
         """The atoms of all queries, and the numbers of queries; None if a query has more."""
         listed = []
         for part in self._parts:
-            atoms = part.atoms if part.n_outcomes <= most else None
+            atoms = part.atoms if part.n_values <= most else None
             if atoms is None:
                 return None
             listed.append((atoms, part.count))
@@ -260,6 +262,9 @@ class MeanDistribution:
 
     def _by_contour(self, t: Floats, sign: int) -> TailEstimates:
         """Tails by inversion of the product of the transforms."""
+        if self._has_steps and not self._span:
+            # Steps of different sizes nearly have common multiples everywhere.
+            return TailEstimates.unknown(t.shape)
         found = self._contour.tail(t, sign)
         error = found.error.truncation + found.error.atoms
         felt = np.isfinite(error) & (error > SETTINGS.felt_atoms)
@@ -310,6 +315,30 @@ class MeanDistribution:
                     return None
         return steps
 
+    @property
+    def _has_steps(self) -> bool:
+        """Whether the values of each query are multiples of a step."""
+        return any(part.has_steps for part in self._parts)
+
+    @cached_property
+    def _span(self) -> float:
+        """Step of the mean, if the values of each query are multiples of a step; otherwise 0.
+
+        And if the steps of single queries are not much larger: their transforms return more often.
+        """
+        if not self._has_steps or self._n_steps is None or self._denominators is None:
+            return 0.0
+        most_often = self._n_steps // min(scale for scale, _ in self._denominators)
+        return 1.0 / (self._n_steps * self._n) if most_often <= SETTINGS.most_returns else 0.0
+
+    @property
+    def _returns_of_queries(self) -> Floats:
+        """Heights within the period at which the transforms of single queries return."""
+        heights = [own for part in self._parts for own in part.near_periods.tolist()]
+        for scale in {scale for scale, _ in self._denominators or ()}:
+            heights += [2.0 * math.pi * scale * k for k in range(1, (self._n_steps or 0) // scale)]
+        return np.unique(heights) * self._n
+
     def _log_upper_bound(self, t: Floats, sign: int) -> Floats:
         """Log of an upper bound: of a finite band, Chernoff's, or of sums of atoms."""
         bound = self._band_limited.log_bounds(t, sign)[1]
@@ -329,9 +358,10 @@ class MeanDistribution:
     def _contour(self) -> ContourInversion:
         variance = math.fsum(part.count * part.transform[1] ** 2 for part in self._parts)
         body = math.sqrt(variance) / self._n
-        span = 0.0 if self._n_steps is None else 1.0 / (self._n_steps * self._n)
-        returns = self._common_multiples if self._is_coarse or span else None
-        numbers = self._std, body, self._ends, 0.0, span, returns
+        returns = self._common_multiples if self._is_coarse else None
+        if self._span:
+            returns = self._returns_of_queries
+        numbers = self._std, body, self._ends, 0.0, self._span, returns
         return ContourInversion(self._transform, *numbers)
 
     @cached_property

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from functools import partial
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -26,10 +27,15 @@ from sklearn_rankinf._engine.exact.enumeration import (
     n_outcomes,
     smallest_value,
 )
-from sklearn_rankinf._engine.exact.integer_weights import counted_atoms
+from sklearn_rankinf._engine.exact.integer_weights import counted_atoms, near_periods
 from sklearn_rankinf._engine.exact.lattice import histograms
 from sklearn_rankinf._engine.inversion.bands import feasible_bands
-from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform, Transform
+from sklearn_rankinf._engine.inversion.ranking_transform import (
+    ClosedTransform,
+    RankingTransform,
+    Transform,
+    largest_increment,
+)
 from sklearn_rankinf._engine.listed import Distribution
 from sklearn_rankinf._engine.means.transforms import ListedTransform
 from sklearn_rankinf._statistics.additive import Denominators, Metric, Statistic, increments_of
@@ -138,8 +144,20 @@ class Variable(Protocol):
         """Whole numbers c and r: values are sums of multiples of 1 / (c r); None if not so."""
 
     @property
+    def has_steps(self) -> bool:
+        """Whether all values are multiples of a step."""
+
+    @property
+    def near_periods(self) -> Floats:
+        """Heights at which the transform nearly returns before the end of its period."""
+
+    @property
     def n_outcomes(self) -> float:
         """Number of outcomes, of which several may have the same value."""
+
+    @property
+    def n_values(self) -> float:
+        """Number of values, or of outcomes if they are fewer."""
 
     @property
     def n_blocks(self) -> int:
@@ -215,9 +233,27 @@ class SumOfQuery:
     def denominators(self) -> Denominators | None:
         return self._problem[0].denominators(*self._problem[1:])
 
+    @property
+    def has_steps(self) -> bool:
+        is_single = self.denominators is not None and len(self.denominators[1]) == 1
+        return is_single or self._problem[0].counts_hits
+
+    @property
+    def near_periods(self) -> Floats:
+        if self._problem[3] is None or self.denominators is None:
+            return np.empty(0)
+        return near_periods(self._increments, 1.0 / self.denominators[0])
+
     @cached_property
     def n_outcomes(self) -> float:
         return n_outcomes(self._increments.sizes, self.n_positives)
+
+    @property
+    def n_values(self) -> float:
+        if not self.has_steps or self.denominators is None:
+            return self.n_outcomes
+        low, high = self.ends
+        return min(self.n_outcomes, (high - low) * self.denominators[0] + 1.0)
 
     @property
     def n_blocks(self) -> int:
@@ -245,6 +281,10 @@ class SumOfQuery:
         if n <= SETTINGS.merge_above and self.n_outcomes <= SETTINGS.few_outcomes:
             assert self.atoms is not None
             return self.atoms, deviation_of_the_body(self._increments, m)
+        if statistic.log_mgf(np.ones(1, complex), n, m, ties) is not None:
+            log_mgf: Any = partial(statistic.log_mgf, n_samples=n, n_positives=m, tie_sizes=ties)
+            largest = largest_increment(self._increments)
+            return ClosedTransform(log_mgf, n, m, largest), math.sqrt(self.moments[1])
 
         def grouped(ratio: float, resolution: float = math.inf) -> Increments:
             return grouped_increments(statistic, n, m, ties, ratio, resolution)
@@ -303,9 +343,14 @@ class ListOfQuery:
     def denominators(self) -> Denominators | None:
         return self._problem[0].denominators(*self._problem[1:])
 
+    has_steps = False
+    near_periods = np.empty(0)
+
     @property
     def n_outcomes(self) -> float:
         return float(self.atoms.values.size)
+
+    n_values = n_outcomes
 
     @property
     def n_blocks(self) -> int:
