@@ -22,7 +22,7 @@ _MOST = 40_000
 # Most sums that are formed at once; the half is reduced for it, but not below the least.
 _MOST_AT_ONCE = 2_000_000
 _LEAST_KEPT = 2_000
-# Most atoms and intervals of one variable.
+# Most atoms and intervals of one variable, of more than two.
 _MOST_OF_A_VARIABLE = 2_000
 # With more variables no atom of the sum is heavy.
 MOST_VARIABLES = 200
@@ -77,8 +77,10 @@ class SumsOfAtoms:
 
     def __init__(self, parts: Sequence[tuple[Floats, Floats, int]]) -> None:
         self._first = second = _Intervals(np.zeros(1), np.zeros(1), np.ones(1))
+        are_two = sum(count for *_, count in parts) <= 2
+        most = _MOST if are_two else _MOST_OF_A_VARIABLE
         for values, masses, count in parts:
-            variable = _Intervals(*_merged(values, values, masses)).reduced_to(_MOST_OF_A_VARIABLE)
+            variable = _Intervals(*_merged(values, values, masses)).reduced_to(most)
             for _ in range(count):
                 # Alternately, so that each half is the sum of every second variable.
                 self._first, second = second.plus(variable), self._first
