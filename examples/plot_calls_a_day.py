@@ -101,8 +101,7 @@ from sklearn_rankinf import metric_comparison_test
 
 day = metric_comparison_test(
     is_fraud,
-    scores["new model"],
-    scores["old model"],
+    {"a": scores["new model"], "b": scores["old model"]},
     metric=f"precision@{n_calls}",
     method="influence",
 )

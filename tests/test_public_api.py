@@ -157,7 +157,7 @@ SIGNATURES = {
         "n_resamples=9999, random_state=0, n_jobs=None, verbose=0)"
     ),
     "metric_comparison_test": (
-        "(y_true, y_score_a, y_score_b, *, metric='average_precision', pos_label=1, "
+        "(y_true, y_score, *, metric='average_precision', pos_label=1, "
         "alternative='two-sided', method='auto', margin=None, groups=None, strata=None, "
         "clusters=None, n_resamples=9999, random_state=0, n_jobs=None, verbose=0)"
     ),
@@ -167,7 +167,7 @@ SIGNATURES = {
         "random_state=0, n_jobs=None)"
     ),
     "metric_multiple_comparison_test": (
-        "(y_true, y_scores, *, metric='average_precision', pos_label=1, reference=None, "
+        "(y_true, y_score, *, metric='average_precision', pos_label=1, reference=None, "
         "correction='maxt', confidence_level=0.95, groups=None, clusters=None, strata=None, "
         "random_state=0)"
     ),
@@ -178,7 +178,7 @@ SIGNATURES = {
         "n_jobs=None, verbose=0)"
     ),
     "best_candidate_test": (
-        "(y_true, y_scores, *, metric='average_precision', standardize=True, strata=None, "
+        "(y_true, y_score, *, metric='average_precision', standardize=True, strata=None, "
         "clusters=None, order=None, block_length=None, pos_label=1, n_resamples=9999, "
         "random_state=0, n_jobs=None, verbose=0)"
     ),

@@ -58,11 +58,13 @@ RESULTS = {
     "test over queries": lambda: average_precision_test(Y, A, groups=QUERIES),
     "interval": lambda: metric_interval(Y, A),
     "interval over queries": lambda: metric_interval(Y, A, groups=QUERIES),
-    "comparison": lambda: metric_comparison_test(Y, A, B, **FEW),
+    "comparison": lambda: metric_comparison_test(Y, {"A": A, "B": B}, **FEW),
     "comparison without errors": lambda: metric_comparison_test(
-        Y, A, B, metric="reciprocal_rank", **FEW
+        Y, {"A": A, "B": B}, metric="reciprocal_rank", **FEW
     ),
-    "comparison over queries": lambda: metric_comparison_test(Y, A, B, groups=QUERIES, **FEW),
+    "comparison over queries": lambda: metric_comparison_test(
+        Y, {"A": A, "B": B}, groups=QUERIES, **FEW
+    ),
     "several rankers": lambda: metric_multiple_comparison_test(Y, RANKERS),
     "candidates": lambda: best_candidate_test(Y, RANKERS, **FEW),
     "outputs": lambda: randomization_test(Y, A > 1, B > 1),

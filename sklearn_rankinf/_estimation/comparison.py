@@ -194,7 +194,9 @@ class MetricComparisonTestResult(DifferenceResult):
     >>> from sklearn_rankinf import metric_comparison_test
     >>> y_true = [1, 1, 0, 1, 0, 0, 0, 0]
     >>> first, second = [8, 7, 6, 5, 4, 3, 2, 1], [4, 7, 6, 8, 3, 5, 2, 1]
-    >>> result = metric_comparison_test(y_true, first, second, metric="roc_auc")
+    >>> result = metric_comparison_test(
+    ...     y_true, {"first": first, "second": second}, metric="roc_auc"
+    ... )
     >>> print(result.summary())
     ROC AUC was 0.933 and 0.867 (difference 0.0667, 95 % confidence interval -0.679 to 0.789;
     two-sided p = 0.7500 by rank swaps).
@@ -242,8 +244,7 @@ class MetricComparisonTestResult(DifferenceResult):
 @result_function
 def metric_comparison_test(
     y_true: ArrayLike,
-    y_score_a: ArrayLike,
-    y_score_b: ArrayLike,
+    y_score: Any,
     *,
     metric: str | Metric = "average_precision",
     pos_label: PosLabel = 1,
@@ -264,7 +265,7 @@ def metric_comparison_test(
     ----------
     y_true : array-like of shape (n_samples,)
         Binary labels.
-    y_score_a, y_score_b : array-like of shape (n_samples,)
+    y_score : dict, DataFrame or array-like of shape (n_samples, 2)
         Scores of the two rankers, larger for samples more likely to be positive. They may be on
         different scales, because only ranks are used.
     metric : str or metric, default="average_precision"
@@ -380,7 +381,9 @@ def metric_comparison_test(
     >>> common = rng.normal(size=400)
     >>> strong = common + rng.normal(size=400) + 2.5 * y_true
     >>> weak = common + rng.normal(size=400) + 1.0 * y_true
-    >>> result = metric_comparison_test(y_true, strong, weak, n_resamples=999)
+    >>> result = metric_comparison_test(
+    ...     y_true, {"strong": strong, "weak": weak}, n_resamples=999
+    ... )
     >>> result.method, result.pvalue
     ('swap', 0.001)
     >>> low, high = result.confidence_interval()
@@ -400,13 +403,18 @@ def metric_comparison_test(
         check_queries_alone(strata=strata)
     sample = Sample.read(
         y_true,
-        (y_score_a, y_score_b),
+        y_score,
         pos_label=pos_label,
-        columns=("y_score_a", "y_score_b"),
+        columns="rankers",
         groups=groups,
         strata=strata,
         clusters=clusters,
     )
+    if len(sample.names) != 2:
+        raise ValueError(
+            f"y_score must have two rankers; got {len(sample.names)}: compare more of them by "
+            "metric_multiple_comparison_test."
+        )
     if groups is not None:
         return _compare_runs(chosen, sample, alternative, method, margin, draws)
     method = _choose(chosen, method, margin, sample.design)
@@ -717,9 +725,9 @@ def _top(sample: Sample, ranker: int, k: int) -> NDArray[np.bool_]:
     ends = np.cumsum(sample.rankings[ranker].tie_sizes)
     if k not in ends:
         raise ValueError(
-            f"{sample.names[ranker]} has a block of equal scores across rank k={k}, but a test of "
-            "hits needs lists of exactly k samples: break the ties, use another k, or use "
-            "method='swap' or 'influence'."
+            f"Candidate {sample.names[ranker]!r} has a block of equal scores across rank k={k}, "
+            "but a test of hits needs lists of exactly k samples: break the ties, use another k, "
+            "or use method='swap' or 'influence'."
         )
     return np.asarray(ends[sample.places(ranker)] <= k)
 

@@ -188,7 +188,7 @@ class MetricMultipleComparisonTestResult(Result):
 @result_function
 def metric_multiple_comparison_test(
     y_true: Any,
-    y_scores: Any,
+    y_score: Any,
     *,
     metric: str | Metric = "average_precision",
     pos_label: PosLabel = 1,
@@ -206,7 +206,7 @@ def metric_multiple_comparison_test(
     ----------
     y_true : array-like of shape (n_samples,)
         Binary labels.
-    y_scores : dict, DataFrame or array-like of shape (n_samples, n_rankers)
+    y_score : dict, DataFrame or array-like of shape (n_samples, n_rankers)
         Scores of the rankers, by name or in columns.
     metric : str or metric, default="average_precision"
         A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
@@ -315,7 +315,7 @@ def metric_multiple_comparison_test(
         check_queries_alone(clusters=clusters, strata=strata)
     sample = Sample.read(
         y_true,
-        y_scores,
+        y_score,
         pos_label=pos_label,
         columns="rankers",
         groups=groups,
@@ -324,7 +324,7 @@ def metric_multiple_comparison_test(
     )
     names = sample.names
     if len(names) < 2:
-        raise ValueError(f"y_scores has one ranker, {names[0]!r}: a comparison needs at least 2.")
+        raise ValueError(f"y_score has one ranker, {names[0]!r}: a comparison needs at least 2.")
     own = _pairs_of(names, reference)
     if groups is not None:
         family = _Family.of_queries(chosen, values_of_queries(chosen, sample))

@@ -166,7 +166,7 @@ class BestCandidateTestResult(Result):
 @result_function
 def best_candidate_test(
     y_true: ArrayLike,
-    y_scores: Any,
+    y_score: Any,
     *,
     metric: str | Metric = "average_precision",
     standardize: bool = True,
@@ -194,7 +194,7 @@ def best_candidate_test(
     ----------
     y_true : array-like of shape (n_samples,)
         Binary labels of samples that were held out from the training of every candidate.
-    y_scores : array-like of shape (n_samples, n_candidates), or mapping
+    y_score : array-like of shape (n_samples, n_candidates), or mapping
         Scores, larger for samples more likely to be positive, with one column per candidate: an
         array, a pandas or polars data frame, or a dict of names and scores.
     metric : str or metric, default="average_precision"
@@ -316,7 +316,7 @@ def best_candidate_test(
     draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs, verbose)
     sample = Sample.read(
         y_true,
-        y_scores,
+        y_score,
         pos_label=pos_label,
         columns="rankers",
         strata=strata,

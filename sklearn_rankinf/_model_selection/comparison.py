@@ -410,7 +410,7 @@ def cross_val_comparison(
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     X, y, groups = indexable(X, y, groups)
-    labels = Sample.read(y, (), pos_label=pos_label, columns=(), clusters=clusters)
+    labels = Sample.read(y, None, pos_label=pos_label, columns="none", clusters=clusters)
     running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     given = {"cv": cv, "groups": groups, "params": params}
     planned = _planned_folds((estimator_a, estimator_b), X, y, given, labels.design)
@@ -584,8 +584,8 @@ def _scores(
 
 def _pair(metric: Metric, labels: Sample, rows: Integers, scores: tuple[Floats, ...]) -> Difference:
     """Both rankings of the held-out samples of a fold."""
-    columns = ("y_score_a", "y_score_b")
-    sample = Sample.read(labels.positive[rows], scores, pos_label=True, columns=columns)
+    both = {"estimator_a": scores[0], "estimator_b": scores[1]}
+    sample = Sample.read(labels.positive[rows], both, pos_label=True, columns="rankers")
     return Difference(metric.at(rows.size), replace(sample, design=labels.design.of_rows(rows)))
 
 
@@ -644,7 +644,7 @@ def _compare_pooled(
     ]
     found = metric_comparison_test(
         labels.positive[rows],
-        *scores,
+        {"a": scores[0], "b": scores[1]},
         metric=metric,
         pos_label=True,
         method=method,

@@ -483,7 +483,7 @@ def _compare_once(
 ) -> tuple[Any, ...]:
     """P-value for one data set, both values, and the method."""
     y_true, scores = _two_rankers(n, m, shifts, correlation, seed)
-    result = test(y_true, *scores, random_state=seed.spawn(1)[0])
+    result = test(y_true, {"a": scores[0], "b": scores[1]}, random_state=seed.spawn(1)[0])
     return result.pvalue, result.statistic_a, result.statistic_b, result.method
 
 

@@ -119,7 +119,9 @@ class ComparisonDisplay(ScoresDisplay):
     >>> rng = np.random.default_rng(0)
     >>> y_true = np.arange(300) < 30
     >>> strong, weak = (rng.normal(size=300) + d * y_true for d in (2.0, 1.0))
-    >>> result = metric_comparison_test(y_true, strong, weak, metric="roc_auc", method="delong")
+    >>> result = metric_comparison_test(
+    ...     y_true, {"strong": strong, "weak": weak}, metric="roc_auc", method="delong"
+    ... )
     >>> display = ComparisonDisplay(result, name=["strong", "weak"])
     >>> display.plot()  # doctest: +SKIP
     <...>
@@ -235,7 +237,7 @@ class ComparisonDisplay(ScoresDisplay):
             many = metric_multiple_comparison_test(sample.positive, rankers, **own)
             return cls(many, name=name).plot(ax, **drawn)
         own, drawn = cls._divided(metric_comparison_test, options)
-        pair = metric_comparison_test(sample.positive, *sample.scores, **own)
+        pair = metric_comparison_test(sample.positive, rankers, **own)
         curves = None
         if pair.n_queries is None:
             curves = [curve_kind(pair.metric).points(ranking) for ranking in sample.rankings]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -292,7 +292,7 @@ class Sample:
         y_score: Any,
         *,
         pos_label: PosLabel = 1,
-        columns: str | Sequence[str] = "",
+        columns: str = "",
         takes_grades: bool = False,
         needs_ties: bool = True,
         **design: Any,
@@ -305,11 +305,10 @@ class Sample:
             Labels, and scores of one ranker, of several rankers or for several classes.
         pos_label : int, float, bool or str, default=1
             The label of the positives.
-        columns : {"", "classes", "rankers", "predictions"} or sequence of str, default=""
-            What the columns of the scores are. By default there is one column. A sequence has the
-            names of the arguments in `y_score`, each of which has the scores of one ranker.
-            Predictions are a dict of predicted classes, which score 1 for positives and 0 for
-            negatives.
+        columns : {"", "classes", "rankers", "predictions", "none"}, default=""
+            What the columns of the scores are. By default there is one column. Predictions are a
+            dict of predicted classes, which score 1 for positives and 0 for negatives. ``"none"``
+            reads labels alone.
         takes_grades : bool, default=False
             Whether labels may be grades of relevance.
         needs_ties : bool, default=True
@@ -471,7 +470,7 @@ def _given_ranking(y_true: Any, y_score: Any, needs_ties: bool) -> Ranking:
 
 
 def _read_binary(
-    y_true: Any, y_score: Any, pos_label: PosLabel, columns: str | Sequence[str]
+    y_true: Any, y_score: Any, pos_label: PosLabel, columns: str
 ) -> tuple[NDArray[np.bool_], list[Any], list[NDArray[Any]]]:
     """Positives, names of the rankers, and their scores."""
     if columns in ("", "classes"):
@@ -485,14 +484,12 @@ def _read_binary(
             "y_true is a Ranking, which does not identify the samples; pass the labels of the "
             "samples, and the scores of all candidates for these samples."
         )
-    labels, scores = as_labels(y_true), []
-    if columns != "rankers":
-        for name, own in zip(columns, y_score, strict=True):
-            scores.append(as_scores(own, name))
-            check_lengths(labels.size, scores[-1].size, name)
-        return mark_positives(labels, pos_label)[0], list(columns), scores
+    labels = as_labels(y_true)
     positive, _ = mark_positives(labels, pos_label)
+    if columns == "none":
+        return positive, [], []
     names, given = _columns(y_score, labels.size)
+    scores = []
     for name, own in zip(names, given, strict=True):
         try:
             scores.append(as_binary(positive, own, True)[1])
@@ -501,34 +498,34 @@ def _read_binary(
     return positive, names, scores
 
 
-def _columns(y_scores: Any, n_samples: int) -> tuple[list[Any], list[Any]]:
+def _columns(y_score: Any, n_samples: int) -> tuple[list[Any], list[Any]]:
     """Names and scores of the rankers in a dict, a frame or a table."""
-    names, columns = _named_columns(y_scores, n_samples)
+    names, columns = _named_columns(y_score, n_samples)
     if not names:
-        raise ValueError("y_scores contains no candidate; pass the scores of at least one.")
+        raise ValueError("y_score contains no candidate; pass the scores of at least one.")
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise ValueError(f"y_scores has several candidates named {repeated[0]!r}; rename them.")
+        raise ValueError(f"y_score has several candidates named {repeated[0]!r}; rename them.")
     return names, columns
 
 
-def _named_columns(y_scores: Any, n_samples: int) -> tuple[list[Any], list[Any]]:
-    if isinstance(y_scores, Mapping):
-        return list(y_scores), list(y_scores.values())
-    if hasattr(y_scores, "columns"):
-        names = list(y_scores.columns)
+def _named_columns(y_score: Any, n_samples: int) -> tuple[list[Any], list[Any]]:
+    if isinstance(y_score, Mapping):
+        return list(y_score), list(y_score.values())
+    if hasattr(y_score, "columns"):
+        names = list(y_score.columns)
         # A repeated name selects several columns; the check of names raises an error for it.
-        return names, [y_scores[name] for name in names]
+        return names, [y_score[name] for name in names]
     try:
-        table = np.asanyarray(y_scores)
+        table = np.asanyarray(y_score)
     except ValueError as error:
-        raise ValueError(f"y_scores cannot be read as a table: {error}") from error
+        raise ValueError(f"y_score cannot be read as a table: {error}") from error
     if table.ndim != 2 or len(table) != n_samples:
-        remedy = "pass y_scores.T if its rows are the candidates"
+        remedy = "pass y_score.T if its rows are the candidates"
         if table.ndim < 2:
-            remedy = "for a single candidate pass a table with one column, y_scores.reshape(-1, 1)"
+            remedy = "for a single candidate pass a table with one column, y_score.reshape(-1, 1)"
         raise ValueError(
-            f"y_scores must have one row for each of the {n_samples} samples and one column for "
+            f"y_score must have one row for each of the {n_samples} samples and one column for "
             f"each candidate; got shape {table.shape}: {remedy}."
         )
     return list(range(table.shape[1])), list(table.T)

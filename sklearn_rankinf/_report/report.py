@@ -541,8 +541,7 @@ class _Study:
             method = comparison_method(self.metric, self.sample.n_items, n_resamples)
             pair = metric_comparison_test(
                 self.sample.positive,
-                self.sample.scores[other],
-                self.sample.scores[best],
+                {"a": self.sample.scores[other], "b": self.sample.scores[best]},
                 metric=self.metric,
                 method=method,
                 **self._by_cluster,

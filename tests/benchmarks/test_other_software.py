@@ -133,7 +133,7 @@ def test_mcnemar_of_hits(example):
     rng = np.random.default_rng(3)
     better = first + 2.0 * y_true + 0.3 * rng.normal(size=1000)
     options = {"metric": "recall@50", "method": "mcnemar"}
-    found = metric_comparison_test(y_true, better, first, **options)
+    found = metric_comparison_test(y_true, {"better": better, "first": first}, **options)
     in_a, in_b = (np.argsort(np.argsort(-s))[y_true == 1] < 50 for s in (better, first))
     counts = [[np.sum(a & b) for b in (in_b, ~in_b)] for a in (in_a, ~in_a)]
     assert counts[0][1] - counts[1][0] == pytest.approx(10 * found.difference)
@@ -150,7 +150,9 @@ def test_mlstatkit(example):
     delong = pytest.importorskip("MLstatkit.delong")
     y_true, first, second = example
     z, p, of_a, of_b, *_ = delong.Delong_test(y_true, first, second)
-    found = metric_comparison_test(y_true, first, second, metric="roc_auc", method="delong")
+    found = metric_comparison_test(
+        y_true, {"first": first, "second": second}, metric="roc_auc", method="delong"
+    )
     assert abs(z) == pytest.approx(stats.norm.isf(p / 2), rel=1e-9)
     assert found.pvalue == pytest.approx(p, rel=1e-9)
     for score, limits in ((first, of_a), (second, of_b)):

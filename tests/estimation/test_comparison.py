@@ -97,8 +97,8 @@ def assert_same(one, other, rtol=1e-10, limits=True):
 @pytest.mark.parametrize(("name", "metric"), NAMES)
 def test_names_and_instances_mean_the_same(name, metric):
     y_true, a, b = sample()
-    found = metric_comparison_test(y_true, a, b, metric=name, n_resamples=99)
-    by_instance = metric_comparison_test(y_true, a, b, metric=metric, n_resamples=99)
+    found = metric_comparison_test(y_true, {"a": a, "b": b}, metric=name, n_resamples=99)
+    by_instance = metric_comparison_test(y_true, {"a": a, "b": b}, metric=metric, n_resamples=99)
     assert found.metric == metric
     assert found.method == "swap"
     assert_same(found, by_instance, limits=name not in BINORMAL)
@@ -114,11 +114,13 @@ def test_every_method_mirrors_and_takes_ranks_alone(name, method):
     y_true, a, b = sample(1)
     options = {"metric": name, "method": method, "n_resamples": 59}
     for alternative in ALTERNATIVES:
-        found = metric_comparison_test(y_true, a, b, alternative=alternative, **options)
+        found = metric_comparison_test(y_true, {"a": a, "b": b}, alternative=alternative, **options)
         assert (found.method, found.alternative) == (method, alternative)
         assert 0.0 < found.pvalue <= 1.0
         assert found.log10_pvalue == pytest.approx(math.log10(found.pvalue), abs=1e-12)
-        other = metric_comparison_test(y_true, b, a, alternative=MIRRORED[alternative], **options)
+        other = metric_comparison_test(
+            y_true, {"b": b, "a": a}, alternative=MIRRORED[alternative], **options
+        )
         assert other.pvalue == pytest.approx(found.pvalue, rel=1e-10)
         assert other.difference == -found.difference
         if alternative == "two-sided" and (name != "reciprocal_rank" or method == "bootstrap"):
@@ -128,11 +130,11 @@ def test_every_method_mirrors_and_takes_ranks_alone(name, method):
             assert_allclose(other.confidence_interval(), [-high, -low], rtol=1e-9, atol=1e-14)
     # Scores of other scales, in another order.
     order = np.random.default_rng(0).permutation(60)
-    moved = metric_comparison_test(y_true, np.exp(a), 3.0 * b - 1.0, **options)
-    plain = metric_comparison_test(y_true, a, b, **options)
+    moved = metric_comparison_test(y_true, {"a": np.exp(a), "b": 3.0 * b - 1.0}, **options)
+    plain = metric_comparison_test(y_true, {"a": a, "b": b}, **options)
     assert_same(moved, plain, limits=name not in BINORMAL)
     if method not in ("swap", "bootstrap"):
-        shuffled = metric_comparison_test(y_true[order], a[order], b[order], **options)
+        shuffled = metric_comparison_test(y_true[order], {"a": a[order], "b": b[order]}, **options)
         assert_same(shuffled, plain, limits=name not in BINORMAL)
 
 
@@ -140,7 +142,7 @@ def test_every_method_mirrors_and_takes_ranks_alone(name, method):
 def test_the_same_ranking_is_not_different(name, method):
     y_true, a, _ = sample(2)
     options = {"metric": name, "method": method, "n_resamples": 99}
-    found = metric_comparison_test(y_true, a, np.exp(a), **options)
+    found = metric_comparison_test(y_true, {"a": a, "b": np.exp(a)}, **options)
     assert found.pvalue == pytest.approx(1.0)
     assert found.difference == 0.0
     if method == "swap":
@@ -149,16 +151,26 @@ def test_the_same_ranking_is_not_different(name, method):
 
 def test_labels_and_containers():
     y_true, a, b = sample(3)
-    plain = metric_comparison_test(y_true, a, b, method="influence")
+    plain = metric_comparison_test(y_true, {"a": a, "b": b}, method="influence")
     words = np.where(y_true, "hit", "miss")
-    assert_same(metric_comparison_test(words, a, b, method="influence", pos_label="hit"), plain)
+    assert_same(
+        metric_comparison_test(words, {"a": a, "b": b}, method="influence", pos_label="hit"), plain
+    )
     for frame in (pd, pl):
         series = [frame.Series(x) for x in (y_true.astype(int), a, b)]
         clusters = frame.Series(np.arange(60))
-        found = metric_comparison_test(*series, method="influence", clusters=clusters)
+        found = metric_comparison_test(
+            series[0],
+            dict(zip("ab", series[1:], strict=True)),
+            method="influence",
+            clusters=clusters,
+        )
         assert_same(found, plain)
     assert_same(
-        metric_comparison_test(y_true.tolist(), a.tolist(), b.tolist(), method="influence"), plain
+        metric_comparison_test(
+            y_true.tolist(), {"a": a.tolist(), "b": b.tolist()}, method="influence"
+        ),
+        plain,
     )
 
 
@@ -217,7 +229,7 @@ def test_exhaustive_swaps_are_those_of_enumeration(name, y_true, a, b, units):
         ("less", differences <= observed + 1e-12),
     ):
         found = metric_comparison_test(
-            y_true, a, b, metric=name, alternative=alternative, clusters=units
+            y_true, {"a": a, "b": b}, metric=name, alternative=alternative, clusters=units
         )
         assert found.pvalue == pytest.approx(extreme.mean(), rel=1e-12)
         assert found.n_resamples <= 2**y_true.size
@@ -225,8 +237,8 @@ def test_exhaustive_swaps_are_those_of_enumeration(name, y_true, a, b, units):
 
 def test_random_swaps_agree_with_all_of_them():
     y_true, a, b = sample(4, n=16, m=5)
-    exact = metric_comparison_test(y_true, a, b, n_resamples=2**16)
-    drawn = metric_comparison_test(y_true, a, b, n_resamples=1000)
+    exact = metric_comparison_test(y_true, {"a": a, "b": b}, n_resamples=2**16)
+    drawn = metric_comparison_test(y_true, {"a": a, "b": b}, n_resamples=1000)
     # Negatives that stay between the same positives change nothing, and are not swapped.
     assert 1000 < exact.n_resamples <= 2**16
     assert drawn.n_resamples == 1000
@@ -244,15 +256,18 @@ def test_jobs_and_seeds():
         options = {"method": method, "n_resamples": n_resamples}
         with joblib.parallel_config(backend="threading"):
             one, two = (
-                metric_comparison_test(y_true, a, b, n_jobs=jobs, **options) for jobs in (1, 2)
+                metric_comparison_test(y_true, {"a": a, "b": b}, n_jobs=jobs, **options)
+                for jobs in (1, 2)
             )
         assert one.pvalue == two.pvalue
     y_true, a, b = sample(5)
     found = {
-        str(seed): metric_comparison_test(y_true, a, b, random_state=seed, n_resamples=999)
+        str(seed): metric_comparison_test(
+            y_true, {"a": a, "b": b}, random_state=seed, n_resamples=999
+        )
         for seed in (0, 1, np.random.default_rng(0), np.random.RandomState(0), None)
     }
-    again = metric_comparison_test(y_true, a, b, n_resamples=999)
+    again = metric_comparison_test(y_true, {"a": a, "b": b}, n_resamples=999)
     assert found["0"].pvalue == again.pvalue
     pvalues = [one.pvalue for one in found.values()]
     assert len(set(pvalues)) > 1
@@ -263,7 +278,7 @@ def test_jobs_and_seeds():
 def test_the_interval_of_the_bootstrap_is_of_one_draw(seed):
     y_true, a, b = sample(6)
     found = metric_comparison_test(
-        y_true, a, b, method="bootstrap", n_resamples=99, random_state=seed
+        y_true, {"a": a, "b": b}, method="bootstrap", n_resamples=99, random_state=seed
     )
     assert found.confidence_interval() == found.confidence_interval()
     # The interval that ends at 0 has the p-value as its level.
@@ -299,7 +314,9 @@ def test_influence_is_a_t_test_on_the_g_scale(alternative, levels):
         "greater": stats.t.sf(t, 14),
         "less": stats.t.cdf(t, 14),
     }
-    found = metric_comparison_test(y_true, a, b, method="influence", alternative=alternative)
+    found = metric_comparison_test(
+        y_true, {"a": a, "b": b}, method="influence", alternative=alternative
+    )
     assert found.pvalue == pytest.approx(expected[alternative], rel=1e-6)
     error = error_of(derivatives[0] - derivatives[1], y_true)
     assert found.standard_error == pytest.approx(error, rel=1e-6)
@@ -308,7 +325,7 @@ def test_influence_is_a_t_test_on_the_g_scale(alternative, levels):
 @pytest.mark.parametrize("metric", [RocAuc(), Bedroc(), DiscountedCumulativeGain(), RecallAtK(9)])
 def test_influence_of_other_metrics_is_a_t_test_on_their_scale(metric):
     y_true, a, b = sample(8)
-    found = metric_comparison_test(y_true, a, b, metric=metric, method="influence")
+    found = metric_comparison_test(y_true, {"a": a, "b": b}, metric=metric, method="influence")
     t = found.difference / found.standard_error
     assert found.pvalue == pytest.approx(2 * stats.t.sf(abs(t), 14), rel=1e-10)
     # Each part of the error is that of the metric alone.
@@ -319,8 +336,12 @@ def test_influence_of_other_metrics_is_a_t_test_on_their_scale(metric):
 def test_delong_is_the_same_with_the_normal_distribution():
     outcome, wfns, s100b = asah()
     options = {"metric": "roc_auc", "pos_label": "Poor"}
-    normal = metric_comparison_test(outcome, wfns, s100b, method="delong", **options)
-    student = metric_comparison_test(outcome, wfns, s100b, method="influence", **options)
+    normal = metric_comparison_test(
+        outcome, {"wfns": wfns, "s100b": s100b}, method="delong", **options
+    )
+    student = metric_comparison_test(
+        outcome, {"wfns": wfns, "s100b": s100b}, method="influence", **options
+    )
     z = 2.20898359144091
     assert normal.pvalue == pytest.approx(2 * stats.norm.sf(z), rel=1e-9)
     assert student.pvalue == pytest.approx(2 * stats.t.sf(z, 40), rel=1e-9)
@@ -331,10 +352,10 @@ def test_a_perfect_ranking_beside_another(metric):
     y_true, a, b = sample(9)
     perfect = a + 100.0 * y_true
     options = {"metric": metric, "method": "influence"}
-    both = metric_comparison_test(y_true, perfect, b + 100.0 * y_true, **options)
+    both = metric_comparison_test(y_true, {"a": perfect, "b": b + 100.0 * y_true}, **options)
     assert both.pvalue == 1.0
     # Where one is perfect the g scale has no slope, and the metrics are compared on their own.
-    found = metric_comparison_test(y_true, perfect, b, **options)
+    found = metric_comparison_test(y_true, {"perfect": perfect, "b": b}, **options)
     t = found.difference / found.standard_error
     assert found.pvalue == pytest.approx(2 * stats.t.sf(t, 14), rel=1e-9)
 
@@ -343,9 +364,9 @@ def test_constant_scores():
     y_true, a, _ = sample(10)
     for method in ("swap", "influence", "bootstrap", "delong"):
         options = {"metric": "roc_auc", "method": method, "n_resamples": 199}
-        same = metric_comparison_test(y_true, np.zeros(60), np.ones(60), **options)
+        same = metric_comparison_test(y_true, {"a": np.zeros(60), "b": np.ones(60)}, **options)
         assert same.pvalue == 1.0
-        found = metric_comparison_test(y_true, a, np.zeros(60), **options)
+        found = metric_comparison_test(y_true, {"a": a, "b": np.zeros(60)}, **options)
         assert found.pvalue < 0.05
         low, high = found.confidence_interval()
         assert low < found.difference < high
@@ -370,8 +391,7 @@ def test_the_bootstrap_is_that_of_all_resamples():
     ):
         found = metric_comparison_test(
             y_true,
-            a,
-            b,
+            {"a": a, "b": b},
             method="bootstrap",
             metric="roc_auc",
             alternative=alternative,
@@ -407,23 +427,33 @@ def lists_with_exclusive_items(hits_a, hits_b, hits_both, n_both, exclusive, n, 
 def test_hits_of_lists_with_sixty_exclusive_items():
     data = lists_with_exclusive_items(17, 6, 9, 40, 60, 1000, 80)
     options = {"metric": "recall@100"}
-    exact = metric_comparison_test(*data, method="hypergeometric", **options)
+    exact = metric_comparison_test(
+        data[0], np.column_stack(data[1:]), method="hypergeometric", **options
+    )
     assert exact.pvalue == pytest.approx(0.0190284, abs=5e-8)
-    mcnemar = metric_comparison_test(*data, method="mcnemar", **options)
+    mcnemar = metric_comparison_test(
+        data[0], np.column_stack(data[1:]), method="mcnemar", **options
+    )
     assert mcnemar.pvalue == pytest.approx(0.0346897, abs=5e-8)
     assert mcnemar.pvalue == pytest.approx(stats.binomtest(17, 23).pvalue, rel=1e-10)
     distribution = stats.hypergeom(120, 23, 60)
     upper, lower = distribution.sf(16), distribution.cdf(17)
     mid = 2 * min(upper, lower) - distribution.pmf(17)
-    mid_p = metric_comparison_test(*data, method="hypergeometric_midp", **options)
+    mid_p = metric_comparison_test(
+        data[0], np.column_stack(data[1:]), method="hypergeometric_midp", **options
+    )
     assert mid_p.pvalue == pytest.approx(mid, rel=1e-9)
     for alternative, expected in (("greater", upper), ("less", lower)):
         found = metric_comparison_test(
-            *data, method="hypergeometric", alternative=alternative, **options
+            data[0],
+            np.column_stack(data[1:]),
+            method="hypergeometric",
+            alternative=alternative,
+            **options,
         )
         assert found.pvalue == pytest.approx(expected, rel=1e-9)
     # The MOVER interval is theirs as well.
-    by_swap = metric_comparison_test(*data, n_resamples=9, **options)
+    by_swap = metric_comparison_test(data[0], np.column_stack(data[1:]), n_resamples=9, **options)
     assert exact.confidence_interval() == by_swap.confidence_interval()
     assert exact.difference == pytest.approx(11 / 80)
 
@@ -431,7 +461,9 @@ def test_hits_of_lists_with_sixty_exclusive_items():
 @pytest.mark.parametrize("name", ["recall", "precision", "enrichment"])
 def test_emproc_by_its_formula(name):
     data = lists_with_exclusive_items(17, 6, 9, 40, 60, 1000, 80)
-    found = metric_comparison_test(*data, metric=f"{name}@100", method="emproc")
+    found = metric_comparison_test(
+        data[0], np.column_stack(data[1:]), metric=f"{name}@100", method="emproc"
+    )
     a, b = (slope(data[0][np.argsort(-score)].astype(float), 100) for score in data[1:])
     m, n, k = 82, 1002, 101
     first, second, both = 27 / m, 16 / m, 9 / m
@@ -459,7 +491,7 @@ def test_the_number_of_hits_decides_whatever_it_is_divided_by():
     for method in [*OF_HITS, "influence", "swap"]:
         pvalues = [
             metric_comparison_test(
-                y_true, a, b, metric=f"{name}@12", method=method, n_resamples=199
+                y_true, {"a": a, "b": b}, metric=f"{name}@12", method=method, n_resamples=199
             ).pvalue
             for name in ("recall", "precision", "enrichment")
         ]
@@ -470,11 +502,13 @@ def test_equal_scores_inside_and_behind_the_top_k_are_no_obstacle():
     y_true = np.arange(12) % 3 == 0
     a = np.repeat([3.0, 2.0, 1.0], 4)
     b = np.tile([3.0, 2.0, 1.0], 4)
-    found = metric_comparison_test(y_true, a, b, metric="recall@4", method="mcnemar")
+    found = metric_comparison_test(y_true, {"a": a, "b": b}, metric="recall@4", method="mcnemar")
     in_a, in_b = a == 3.0, b == 3.0
     only = [int(np.sum(y_true & x & ~y)) for x, y in ((in_a, in_b), (in_b, in_a))]
     assert found.pvalue == pytest.approx(stats.binomtest(only[0], sum(only)).pvalue)
-    every = metric_comparison_test(y_true, a, b, metric="recall@12", method="hypergeometric")
+    every = metric_comparison_test(
+        y_true, {"a": a, "b": b}, metric="recall@12", method="hypergeometric"
+    )
     assert (every.pvalue, every.difference) == (1.0, 0.0)
 
 
@@ -489,7 +523,7 @@ def test_margins_are_those_of_one_sided_t_tests(metric, margin):
     y_true, a, b = sample(12)
     found = {
         alternative: metric_comparison_test(
-            y_true, a, b, metric=metric, margin=margin, alternative=alternative
+            y_true, {"a": a, "b": b}, metric=metric, margin=margin, alternative=alternative
         )
         for alternative in ALTERNATIVES
     }
@@ -507,7 +541,7 @@ def test_margins_are_those_of_one_sided_t_tests(metric, margin):
             fits = -margin < d - half and d + half < margin
             assert fits == (equivalence <= alpha)
     mirrored = metric_comparison_test(
-        y_true, b, a, metric=metric, margin=margin, alternative="less"
+        y_true, {"b": b, "a": a}, metric=metric, margin=margin, alternative="less"
     )
     assert mirrored.pvalue == pytest.approx(found["greater"].pvalue, rel=1e-9)
     assert all(one.method == "influence" for one in found.values())
@@ -516,8 +550,8 @@ def test_margins_are_those_of_one_sided_t_tests(metric, margin):
 def test_a_better_ranker_is_not_inferior():
     y_true, a, b = sample(13, n=400, m=100)
     options = {"metric": "roc_auc", "margin": 0.05}
-    better = metric_comparison_test(y_true, a, b, alternative="greater", **options)
-    worse = metric_comparison_test(y_true, b, a, alternative="greater", **options)
+    better = metric_comparison_test(y_true, {"a": a, "b": b}, alternative="greater", **options)
+    worse = metric_comparison_test(y_true, {"b": b, "a": a}, alternative="greater", **options)
     assert better.difference > 0.05
     assert better.pvalue < 0.001
     assert worse.pvalue > 0.5
@@ -538,7 +572,7 @@ def test_the_interval_is_made_of_both_intervals_and_their_correlation(metric, le
     below = one.statistic - one.low, two.high - two.statistic
     above = one.high - one.statistic, two.statistic - two.low
     low, high = (math.sqrt(x**2 + y**2 - 2 * rho * x * y) for x, y in (below, above))
-    found = metric_comparison_test(y_true, a, b, metric=metric, method="influence")
+    found = metric_comparison_test(y_true, {"a": a, "b": b}, metric=metric, method="influence")
     assert_allclose(
         found.confidence_interval(level),
         [found.difference - low, found.difference + high],
@@ -564,7 +598,9 @@ def test_intervals_hold_the_difference(shape, seed):
     for name, _ in NAMES[:-1]:
         if name in ("dcg", "rie") or (name in BINORMAL and seed):
             continue
-        found = metric_comparison_test(y_true, a, b, metric=name, method="swap", n_resamples=1)
+        found = metric_comparison_test(
+            y_true, {"a": a, "b": b}, metric=name, method="swap", n_resamples=1
+        )
         low, high = found.confidence_interval()
         assert low - 1e-12 <= found.difference <= high + 1e-12, name
 
@@ -582,7 +618,7 @@ def test_one_class_has_no_information(label, method):
         UndefinedMetricWarning, match=f"only one class, {60 * label} positives among"
     ):
         found = metric_comparison_test(
-            np.full(60, label), a, b, metric="roc_auc", method=method, pos_label=1
+            np.full(60, label), {"a": a, "b": b}, metric="roc_auc", method=method, pos_label=1
         )
     assert (found.pvalue, found.log10_pvalue) == (1.0, 0.0)
     assert math.isnan(found.standard_error)
@@ -598,11 +634,11 @@ def test_a_class_of_one_sample_has_no_standard_error(few, options):
     _, a, b = sample()
     y_true = (np.arange(60) == 5) == (few == "positives")
     with pytest.warns(UndefinedMetricWarning, match="needs a standard error, .* single sample"):
-        found = metric_comparison_test(y_true, a, b, metric="roc_auc", **options)
+        found = metric_comparison_test(y_true, {"a": a, "b": b}, metric="roc_auc", **options)
     assert (found.pvalue, found.log10_pvalue) == (1.0, 0.0)
     assert math.isnan(found.standard_error)
     # A swap needs none.
-    swap = metric_comparison_test(y_true, a, b, metric="roc_auc", n_resamples=99)
+    swap = metric_comparison_test(y_true, {"a": a, "b": b}, metric="roc_auc", n_resamples=99)
     assert 0 < swap.pvalue < 1.0 or swap.difference == 0.0
 
 
@@ -634,10 +670,10 @@ def test_a_class_of_one_cluster_or_stratum_of_one_sample_has_no_standard_error()
         {"strata": np.where(np.arange(60) == 0, 1, 0)},
     ):
         with pytest.warns(UndefinedMetricWarning, match="single sample or cluster"):
-            found = metric_comparison_test(y_true, a, b, method="influence", **units)
+            found = metric_comparison_test(y_true, {"a": a, "b": b}, method="influence", **units)
         assert found.pvalue == 1.0
         assert len(found.confidence_interval()) == 2
-        metric_comparison_test(y_true, a, b, n_resamples=9, **units)
+        metric_comparison_test(y_true, {"a": a, "b": b}, n_resamples=9, **units)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -676,7 +712,7 @@ def test_runs_are_compared_as_scipy_compares_pairs(alternative):
     }
     for method, pvalue in expected.items():
         found = metric_comparison_test(
-            y_true, a, b, groups=groups, method=method, alternative=alternative
+            y_true, {"a": a, "b": b}, groups=groups, method=method, alternative=alternative
         )
         assert found.pvalue == pytest.approx(pvalue, rel=1e-9)
         assert_allclose(found.query_differences, differences, rtol=1e-12)
@@ -685,10 +721,14 @@ def test_runs_are_compared_as_scipy_compares_pairs(alternative):
         interval = stats.ttest_rel(*values).confidence_interval(0.95)
         assert_allclose(found.confidence_interval(), interval, rtol=1e-9)
         mirrored = metric_comparison_test(
-            y_true, b, a, groups=groups, method=method, alternative=MIRRORED[alternative]
+            y_true,
+            {"b": b, "a": a},
+            groups=groups,
+            method=method,
+            alternative=MIRRORED[alternative],
         )
         assert mirrored.pvalue == pytest.approx(found.pvalue, rel=1e-9)
-    auto = metric_comparison_test(y_true, a, b, groups=groups, alternative=alternative)
+    auto = metric_comparison_test(y_true, {"a": a, "b": b}, groups=groups, alternative=alternative)
     assert auto.method == "sign_flip"
     assert auto.n_queries == 9
     assert auto.n_resamples <= 2**9
@@ -700,7 +740,9 @@ def test_reciprocal_ranks_are_compared_over_queries():
     def reciprocal_rank(y_true, score):
         return 1.0 / (1 + np.flatnonzero(y_true[np.argsort(-score)])[0])
 
-    found = metric_comparison_test(y_true, a, b, groups=groups, metric="reciprocal_rank")
+    found = metric_comparison_test(
+        y_true, {"a": a, "b": b}, groups=groups, metric="reciprocal_rank"
+    )
     values = [by_query(reciprocal_rank, y_true, score, groups) for score in (a, b)]
     differences = values[0] - values[1]
     signs = np.array(list(itertools.product([1, -1], repeat=7)))
@@ -715,7 +757,7 @@ def test_the_bootstrap_over_queries():
     )
     means = np.array([np.mean(x) for x in itertools.product(differences, repeat=5)])
     options = {"groups": groups, "method": "bootstrap", "n_resamples": 4000}
-    found = metric_comparison_test(y_true, a, b, alternative="greater", **options)
+    found = metric_comparison_test(y_true, {"a": a, "b": b}, alternative="greater", **options)
     assert found.pvalue == pytest.approx((means <= 0).mean(), abs=0.03)
     expected = stats.bootstrap(
         (differences,), np.mean, n_resamples=20_000, random_state=1
@@ -727,7 +769,7 @@ def test_margins_over_queries():
     y_true, a, b, groups = runs()
     found = {
         alternative: metric_comparison_test(
-            y_true, a, b, groups=groups, margin=0.1, alternative=alternative
+            y_true, {"a": a, "b": b}, groups=groups, margin=0.1, alternative=alternative
         )
         for alternative in ALTERNATIVES
     }
@@ -743,12 +785,12 @@ def test_margins_over_queries():
 def test_clusters_of_queries():
     y_true, a, b, groups = runs(n_queries=12)
     query = np.unique(groups, return_inverse=True)[1]
-    plain = metric_comparison_test(y_true, a, b, groups=groups)
-    single = metric_comparison_test(y_true, a, b, groups=groups, clusters=query)
+    plain = metric_comparison_test(y_true, {"a": a, "b": b}, groups=groups)
+    single = metric_comparison_test(y_true, {"a": a, "b": b}, groups=groups, clusters=query)
     assert_same(single, plain)
     # Users with three queries each: signs of all of a user's differences flip together.
     users = query % 4
-    found = metric_comparison_test(y_true, a, b, groups=groups, clusters=users)
+    found = metric_comparison_test(y_true, {"a": a, "b": b}, groups=groups, clusters=users)
     sums = np.bincount(np.arange(12) % 4, found.query_differences[np.argsort(pd.unique(groups))])
     order = [int(q[1:]) for q in found.queries]
     by_user = np.zeros(4)
@@ -766,12 +808,16 @@ def test_clusters_of_queries():
 
 def test_copies_of_queries_in_clusters_add_no_information():
     y_true, a, b, groups = runs()
-    plain = metric_comparison_test(y_true, a, b, groups=groups)
+    plain = metric_comparison_test(y_true, {"a": a, "b": b}, groups=groups)
     copies = [np.tile(x, 3) for x in (y_true, a, b)]
     names = [f"{q}/{copy}" for copy in range(3) for q in groups]
-    found = metric_comparison_test(*copies, groups=iter(names), clusters=np.tile(groups, 3))
+    found = metric_comparison_test(
+        copies[0], np.column_stack(copies[1:]), groups=iter(names), clusters=np.tile(groups, 3)
+    )
     assert_same(found, plain)
-    one = metric_comparison_test(*copies, groups=names, clusters=np.zeros(len(names)))
+    one = metric_comparison_test(
+        copies[0], np.column_stack(copies[1:]), groups=names, clusters=np.zeros(len(names))
+    )
     assert math.isnan(one.standard_error)
     assert one.pvalue == 1.0
     assert one.confidence_interval() == (-math.inf, math.inf)
@@ -780,7 +826,9 @@ def test_copies_of_queries_in_clusters_add_no_information():
 @pytest.mark.parametrize("method", ["sign_flip", "t", "wilcoxon", "bootstrap"])
 def test_equal_runs_over_queries(method):
     y_true, a, _, groups = runs()
-    found = metric_comparison_test(y_true, a, a, groups=groups, method=method, n_resamples=99)
+    found = metric_comparison_test(
+        y_true, {"a": a, "b": a}, groups=groups, method=method, n_resamples=99
+    )
     assert (found.pvalue, found.difference) == (1.0, 0.0)
     assert found.confidence_interval() == (0.0, 0.0)
 
@@ -793,7 +841,7 @@ def test_differences_that_are_equal_but_for_rounding_have_no_error():
         np.concatenate([np.r_[-place, -np.delete(np.arange(1, 7), place - 1)] for place in column])
         for column in places.T
     )
-    found = metric_comparison_test(y_true, a, b, groups=np.arange(36) // 6, method="t")
+    found = metric_comparison_test(y_true, {"a": a, "b": b}, groups=np.arange(36) // 6, method="t")
     assert np.ptp(found.query_differences) > 0.0
     assert_allclose(found.query_differences, 1 / 6)
     assert found.standard_error == 0.0
@@ -804,7 +852,7 @@ def test_queries_without_positives_count_with_zero():
     y_true, a, b, groups = runs()
     y_true = y_true & (groups != "q3")
     with pytest.warns(UndefinedMetricWarning, match="1 of 9 queries have no positives"):
-        found = metric_comparison_test(y_true, a, b, groups=groups)
+        found = metric_comparison_test(y_true, {"a": a, "b": b}, groups=groups)
     assert found.query_differences[3] == 0.0
     assert found.n_positives == 24
 
@@ -816,7 +864,7 @@ def test_queries_without_positives_count_with_zero():
 
 def test_result_of_two_rankings():
     y_true, a, b = sample()
-    found = metric_comparison_test(y_true, a, b, n_resamples=999)
+    found = metric_comparison_test(y_true, {"a": a, "b": b}, n_resamples=999)
     assert repr(found) == (
         f"MetricComparisonTestResult(metric={found.metric}, "
         f"statistic_a={found.statistic_a:.4g}, statistic_b={found.statistic_b:.4g}, "
@@ -840,7 +888,9 @@ def test_result_of_two_rankings():
 @pytest.mark.parametrize(("name", "method"), WITH_METHODS)
 def test_results_pickle_with_their_intervals(name, method):
     y_true, a, b = sample()
-    found = metric_comparison_test(y_true, a, b, metric=name, method=method, n_resamples=49)
+    found = metric_comparison_test(
+        y_true, {"a": a, "b": b}, metric=name, method=method, n_resamples=49
+    )
     restored = pickle.loads(pickle.dumps(found))
     assert repr(restored) == repr(found)
     if name not in ("ndcg", "bedroc", "rie"):
@@ -849,14 +899,16 @@ def test_results_pickle_with_their_intervals(name, method):
 
 def test_results_of_margins_and_queries():
     y_true, a, b = sample()
-    within = metric_comparison_test(y_true, a, b, margin=0.25)
+    within = metric_comparison_test(y_true, {"a": a, "b": b}, margin=0.25)
     assert "; equivalence within 0.25: p = " in within.summary()
     assert "margin=0.25" in repr(within)
     assert within.to_dict()["margin"] == 0.25
-    above = metric_comparison_test(y_true, a, b, margin=0.25, alternative="greater")
+    above = metric_comparison_test(y_true, {"a": a, "b": b}, margin=0.25, alternative="greater")
     assert "; non-inferiority within 0.25: p = " in above.summary()
     y_true, a, b, groups = runs()
-    found = metric_comparison_test(y_true, a, b, groups=groups, metric="ndcg", alternative="less")
+    found = metric_comparison_test(
+        y_true, {"a": a, "b": b}, groups=groups, metric="ndcg", alternative="less"
+    )
     assert found.summary().startswith("Mean NDCG was ")
     assert " over 9 queries (difference " in found.summary()
     assert "; one-sided p = " in found.summary()
@@ -870,7 +922,9 @@ def test_results_of_margins_and_queries():
 
 def test_without_an_interval_the_summary_has_none():
     y_true, a, b = sample(n=30, m=4)
-    found = metric_comparison_test(y_true, a, b, metric="reciprocal_rank", n_resamples=99)
+    found = metric_comparison_test(
+        y_true, {"a": a, "b": b}, metric="reciprocal_rank", n_resamples=99
+    )
     assert all(math.isnan(limit) for limit in found.confidence_interval())
     assert "interval" not in found.summary()
     assert "nan" not in found.summary()
@@ -881,125 +935,126 @@ def test_without_an_interval_the_summary_has_none():
 # ---------------------------------------------------------------------------------------------
 
 Y, A, B = sample()
+BOTH = {"a": A, "b": B}
 FOUR = np.arange(60) % 4
 WRONG = [
-    ((Y, A, B), {"alternative": "larger"}, ValueError, "alternative must be .*; got 'larger'"),
-    ((Y, A, B), {"margin": 0.0}, ValueError, "margin must be finite and larger than 0; got 0.0"),
-    ((Y, A, B), {"margin": "small"}, TypeError, "margin must be a number; got 'small'"),
-    ((Y, A, B), {"n_resamples": 0}, ValueError, "n_resamples must be at least 1; got 0"),
-    ((Y, A, B), {"n_resamples": True}, TypeError, "n_resamples must be an integer"),
-    ((Y, A, B), {"metric": "auc"}, ValueError, "metric must be one of .*; got 'auc'"),
-    ((Y, A, B), {"metric": RecallAtK([2, 3])}, TypeError, "k must be one int or float here"),
+    ((Y, BOTH), {"alternative": "larger"}, ValueError, "alternative must be .*; got 'larger'"),
+    ((Y, BOTH), {"margin": 0.0}, ValueError, "margin must be finite and larger than 0; got 0.0"),
+    ((Y, BOTH), {"margin": "small"}, TypeError, "margin must be a number; got 'small'"),
+    ((Y, BOTH), {"n_resamples": 0}, ValueError, "n_resamples must be at least 1; got 0"),
+    ((Y, BOTH), {"n_resamples": True}, TypeError, "n_resamples must be an integer"),
+    ((Y, BOTH), {"metric": "auc"}, ValueError, "metric must be one of .*; got 'auc'"),
+    ((Y, BOTH), {"metric": RecallAtK([2, 3])}, TypeError, "k must be one int or float here"),
     (
-        (Y, A, B),
+        (Y, BOTH),
         {"metric": "ndcg@100"},
         ValueError,
         "k must be between 1 and n_samples=60; got 100",
     ),
-    ((Y, A, B), {"method": "t"}, ValueError, "method must be one of 'auto', 'swap', .*average pr"),
-    ((Y, A, B), {"method": "delong"}, ValueError, "for average precision; got 'delong'"),
+    ((Y, BOTH), {"method": "t"}, ValueError, "method must be one of 'auto', 'swap', .*average pr"),
+    ((Y, BOTH), {"method": "delong"}, ValueError, "for average precision; got 'delong'"),
     (
-        (Y, A, B),
+        (Y, BOTH),
         {"metric": "roc_auc", "method": "mcnemar"},
         ValueError,
         "'delong', 'bootstrap' for ROC AUC; got 'mcnemar'",
     ),
     (
-        (Y, A, B),
+        (Y, BOTH),
         {"metric": "reciprocal_rank", "method": "influence"},
         ValueError,
         "'auto', 'swap', 'score_swap', 'bootstrap' for reciprocal rank; got 'influence'",
     ),
     (
-        (Y, A, B),
+        (Y, BOTH),
         {"metric": "reciprocal_rank", "margin": 0.1},
         ValueError,
         "Reciprocal rank of one ranking depends on a single sample",
     ),
     (
-        (Y, A, B),
+        (Y, BOTH),
         {"margin": 0.1, "method": "swap"},
         ValueError,
         "margin=0.1 needs t tests of influence values; got method='swap': leave method out",
     ),
     (
-        (Y, A, B),
+        (Y, BOTH),
         {"method": "bootstrap", "clusters": FOUR},
         ValueError,
         "method='bootstrap' needs independent samples.*use method='swap'",
     ),
     (
-        (Y, A, B),
+        (Y, BOTH),
         {"metric": RecallAtK(5), "method": "emproc", "strata": FOUR},
         ValueError,
         "method='emproc' needs independent samples",
     ),
     (
-        (Y, np.round(A), B),
+        (Y, {"a": np.round(A), "b": B}),
         {"metric": RecallAtK(5), "method": "mcnemar"},
         ValueError,
-        "y_score_a has a block of equal scores across rank k=5.*use method='swap' or 'influence'",
+        "Candidate 'a' has a block of equal scores across rank k=5.*method='swap' or 'influence'",
     ),
     (
-        (Y, A, np.zeros(60)),
+        (Y, {"a": A, "b": np.zeros(60)}),
         {"metric": RecallAtK(5), "method": "hypergeometric"},
         ValueError,
-        "y_score_b has a block of equal scores across rank k=5",
+        "Candidate 'b' has a block of equal scores across rank k=5",
     ),
     (
-        (Y, A, B),
+        (Y, BOTH),
         {"clusters": FOUR[:-1]},
         ValueError,
         "clusters must contain the cluster of each of",
     ),
-    ((Y, A, B), {"strata": [None] * 60}, ValueError, "strata lacks a stratum in row 0"),
-    ((Y, A, B), {"strata": "abc"}, TypeError, "strata must hold the stratum of each sample"),
-    ((Ranking.from_scores(Y, A), A, B), {}, TypeError, "a Ranking, which does not"),
-    ((Y, A[:-1], B), {}, ValueError, "y_true and y_score_a must have the same length"),
-    ((Y, A, B[:-1]), {}, ValueError, "y_true and y_score_b must have the same length"),
-    ((Y, A, np.where(Y, math.inf, B)), {}, ValueError, "y_score_b must be finite; got inf"),
-    ((Y, A, None), {}, ValueError, "y_score_b must be a one-dimensional array-like; got None"),
-    ((Y, np.c_[A, B], B), {}, ValueError, "y_score_a must be one-dimensional; got shape"),
-    ((np.arange(60) % 3, A, B), {}, ValueError, "y_true holds 3 different labels"),
-    ((Y, A, B), {"pos_label": "hit"}, ValueError, "pos_label='hit' is not a label of y_true"),
+    ((Y, BOTH), {"strata": [None] * 60}, ValueError, "strata lacks a stratum in row 0"),
+    ((Y, BOTH), {"strata": "abc"}, TypeError, "strata must hold the stratum of each sample"),
+    ((Ranking.from_scores(Y, A), BOTH), {}, TypeError, "a Ranking, which does not"),
+    ((Y, {"a": A[:-1], "b": B}), {}, ValueError, "Candidate 'a': y_true and y_score must have"),
+    ((Y, {"a": A, "b": B[:-1]}), {}, ValueError, "Candidate 'b': y_true and y_score must have"),
+    ((Y, np.c_[A, np.where(Y, math.inf, B)]), {}, ValueError, "1: y_score must be finite; got inf"),
+    ((Y, {"a": A}), {}, ValueError, "y_score must have two rankers; got 1"),
+    ((Y, np.c_[A, B, B]), {}, ValueError, "got 3: compare more of them by metric_multiple_comp"),
+    ((np.arange(60) % 3, BOTH), {}, ValueError, "y_true holds 3 different labels"),
+    ((Y, BOTH), {"pos_label": "hit"}, ValueError, "pos_label='hit' is not a label of y_true"),
     (
-        (Y, A, B),
+        (Y, BOTH),
         {"groups": FOUR, "strata": FOUR},
         ValueError,
         "strata cannot be combined with groups",
     ),
     (
-        (Y, A, B),
+        (Y, BOTH),
         {"groups": FOUR, "method": "swap"},
         ValueError,
         "method must be one of 'auto', 'sign_flip', .* over queries; got 'swap'",
     ),
-    ((Y, A, B), {"groups": [1] * 60}, ValueError, "groups has only 1 query, but a comparison"),
+    ((Y, BOTH), {"groups": [1] * 60}, ValueError, "groups has only 1 query, but a comparison"),
     (
-        (Y, A, B),
+        (Y, BOTH),
         {"groups": FOUR, "clusters": np.arange(60) % 8},
         ValueError,
         "The samples of query 0 are in several clusters",
     ),
     (
-        (Y, A, B),
+        (Y, BOTH),
         {"groups": FOUR, "clusters": FOUR, "method": "t"},
         ValueError,
         "method='t' needs independent queries.*use method='sign_flip'",
     ),
     (
-        (Y, A, B),
+        (Y, BOTH),
         {"groups": FOUR, "clusters": FOUR, "margin": 0.1},
         ValueError,
         "margin=0.1 needs a t test .* clusters are given: leave out margin or clusters",
     ),
     (
-        (Y, A, B),
+        (Y, BOTH),
         {"groups": FOUR, "margin": 0.1, "method": "wilcoxon"},
         ValueError,
         "margin=0.1 needs a t test over queries; got method='wilcoxon': leave method out",
     ),
-    ((Y, A, B), {"groups": [1, 2]}, ValueError, "groups must contain the query of each of the 60"),
+    ((Y, BOTH), {"groups": [1, 2]}, ValueError, "groups must contain the query of each of the 60"),
 ]
 
 
@@ -1010,7 +1065,7 @@ def test_errors(data, options, error, message):
 
 
 def test_levels_of_the_interval_are_checked():
-    found = metric_comparison_test(Y, A, B, method="influence")
+    found = metric_comparison_test(Y, {"A": A, "B": B}, method="influence")
     with pytest.raises(ValueError, match="confidence_level must lie between 0 and 1; got 95"):
         found.confidence_interval(95)
 
@@ -1018,14 +1073,16 @@ def test_levels_of_the_interval_are_checked():
 def test_an_estimator_is_no_ranking():
     X, y = make_classification(random_state=0)
     with pytest.raises(TypeError, match="its first argument is an estimator, LogisticRegression"):
-        metric_comparison_test(LogisticRegression(), X, y)
+        metric_comparison_test(LogisticRegression(), {"X": X, "y": y})
 
 
 @pytest.mark.parametrize("metric", ["bedroc", "rie", "roc_auc"])
 def test_rounding_is_no_standard_error(metric):
     y_true, perfect = np.arange(60) < 58, -np.arange(60.0)
     for other in (-perfect, np.zeros(60)):
-        result = metric_comparison_test(y_true, perfect, other, metric=metric, method="influence")
+        result = metric_comparison_test(
+            y_true, {"perfect": perfect, "other": other}, metric=metric, method="influence"
+        )
         assert (result.standard_error, result.pvalue) == (0.0, 1.0)
 
 
@@ -1044,7 +1101,7 @@ def test_results_keep_no_items(options):
     rng = np.random.default_rng(0)
     y_true = np.arange(4000) < 400
     scores = rng.normal(size=(2, 4000)) + y_true
-    result = metric_comparison_test(y_true, *scores, n_resamples=9, **options)
+    result = metric_comparison_test(y_true, np.column_stack(scores), n_resamples=9, **options)
     stored = pickle.dumps(result)
     assert len(stored) < 4000
     assert pickle.loads(stored).confidence_interval() == result.confidence_interval()

@@ -91,7 +91,7 @@ def test_delong_of_published_data():
         half = stats.norm.ppf(0.975) * math.sqrt(variance)
         assert_allclose([by_name.low, by_name.high], [auc - half, auc + half], atol=1e-12)
     found = metric_comparison_test(
-        outcome, wfns, s100b, metric="roc_auc", pos_label="Poor", method="delong"
+        outcome, {"wfns": wfns, "s100b": s100b}, metric="roc_auc", pos_label="Poor", method="delong"
     )
     assert found.difference / found.standard_error == pytest.approx(2.20898359144091, abs=1e-10)
     assert found.pvalue == pytest.approx(0.0271757822291882, abs=1e-12)
@@ -258,7 +258,7 @@ def pair(seed, n=40, m=12, levels=None):
 
 
 def error_of_difference(y_true, a, b, **options):
-    found = metric_comparison_test(y_true, a, b, method="influence", **options)
+    found = metric_comparison_test(y_true, {"a": a, "b": b}, method="influence", **options)
     return found.standard_error
 
 

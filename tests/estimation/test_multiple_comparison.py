@@ -131,7 +131,7 @@ def test_pairs_by_themselves_have_the_t_test_of_two_rankers(metric):
     assert_array_equal(found.pvalue, found.pvalue_unadjusted)
     for (a, b), (difference, error, *_, pvalue, _) in as_rows(found).items():
         two = metric_comparison_test(
-            y_true, scores[a], scores[b], metric=metric, method="influence"
+            y_true, {"a": scores[a], "b": scores[b]}, metric=metric, method="influence"
         )
         assert difference == pytest.approx(two.difference, rel=1e-12)
         assert error == pytest.approx(two.standard_error, rel=1e-9)
@@ -475,7 +475,7 @@ def test_two_rankers_without_error_have_the_interval_of_two(metric, kind):
     a, b = scores["a"], scores["b"]
     pair = (a + 100 * y_true, b + 100 * y_true) if kind == "perfect" else (0 * a, 0 * b)
     found = metric_multiple_comparison_test(y_true, np.stack(pair, axis=1), metric=metric)
-    two = metric_comparison_test(y_true, *pair, metric=metric, method="influence")
+    two = metric_comparison_test(y_true, np.column_stack(pair), metric=metric, method="influence")
     assert_allclose([found.low[0], found.high[0]], two.confidence_interval(), atol=1e-9)
     assert found.pvalue.tolist() == [two.pvalue] == [1.0]
     assert found.best() == [0, 1]
@@ -487,7 +487,7 @@ def test_three_rankers_without_error_have_bonferronis_limits(metric):
     perfect = {name: score + 100 * y_true for name, score in scores.items() if name != "d"}
     found = metric_multiple_comparison_test(y_true, perfect, metric=metric)
     two = metric_comparison_test(
-        y_true, perfect["a"], perfect["b"], metric=metric, method="influence"
+        y_true, {"a": perfect["a"], "b": perfect["b"]}, metric=metric, method="influence"
     )
     low, high = two.confidence_interval(1.0 - 0.05 / 3)
     assert low < -0.01
@@ -547,7 +547,11 @@ def test_unknown_errors_have_no_information(metric, y_true, options):
     for (a, b), row in as_rows(found).items():
         with pytest.warns(UndefinedMetricWarning):
             two = metric_comparison_test(
-                y_true, scores[a], scores[b], metric=metric, method="influence", **options
+                y_true,
+                {"a": scores[a], "b": scores[b]},
+                metric=metric,
+                method="influence",
+                **options,
             )
         low, high = two.confidence_interval(1.0 - 0.05 / 6)
         expected = [min(low, 0.0), max(high, 0.0)]
@@ -653,7 +657,7 @@ def test_clusters_and_strata_have_the_comparison_of_two(given, metric):
     assert not np.allclose(found.standard_error, plain.standard_error, rtol=1e-3)
     for (a, b), (_, error, *_, pvalue) in as_rows(found).items():
         two = metric_comparison_test(
-            y_true, scores[a], scores[b], metric=metric, method="influence", **units
+            y_true, {"a": scores[a], "b": scores[b]}, metric=metric, method="influence", **units
         )
         assert error == pytest.approx(two.standard_error, rel=1e-9)
         assert pvalue == pytest.approx(two.pvalue, rel=1e-8)
@@ -825,20 +829,20 @@ WRONG = [
         "reference='z' is not the name of a ranker: pass 'best' or one of 'a', 'b', 'c', 'd'",
     ),
     (SCORES, {"reference": 0}, ValueError, "reference=0 is not the name of a ranker"),
-    ({"a": SCORES["a"]}, {}, ValueError, "y_scores has one ranker, 'a': a comparison needs at l"),
-    ({}, {}, ValueError, "y_scores contains no candidate; pass the scores of at least one"),
+    ({"a": SCORES["a"]}, {}, ValueError, "y_score has one ranker, 'a': a comparison needs at l"),
+    ({}, {}, ValueError, "y_score contains no candidate; pass the scores of at least one"),
     (
         SCORES["a"],
         {},
         ValueError,
-        r"y_scores must have one row for each of the 60 samples.*reshape",
+        r"y_score must have one row for each of the 60 samples.*reshape",
     ),
-    (np.zeros((4, 60)), {}, ValueError, r"got shape \(4, 60\): pass y_scores.T"),
+    (np.zeros((4, 60)), {}, ValueError, r"got shape \(4, 60\): pass y_score.T"),
     (
         pd.DataFrame(np.zeros((60, 2)), columns=["a", "a"]),
         {},
         ValueError,
-        "y_scores has several candidates named 'a'; rename them",
+        "y_score has several candidates named 'a'; rename them",
     ),
     (
         SCORES | {"b": np.full(60, math.nan)},

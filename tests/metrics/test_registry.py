@@ -303,7 +303,7 @@ class GrowingWeights(RankStatistic):
         lambda y, s: metric_test(y, s, metric=GrowingWeights()),
         lambda y, s: metric_interval(y, s, metric=GrowingWeights()),
         lambda y, s: metric_interval(y, s, metric=GrowingWeights(), groups=[0, 0, 0, 1, 1, 1]),
-        lambda y, s: metric_comparison_test(y, s, s[::-1], metric=GrowingWeights()),
+        lambda y, s: metric_comparison_test(y, {"a": s, "b": s[::-1]}, metric=GrowingWeights()),
     ],
 )
 def test_wrong_weights_are_refused_by_every_function(function):

@@ -184,7 +184,7 @@ def test_pooled_ranks_by_hand(method, data):
     for test, *both in scores_by_hand(X, y):
         for row, scores in enumerate(both):
             ranks[row, test] = (stats.rankdata(scores) - 0.5) / test.size
-    expected = metric_comparison_test(y, *np.round(ranks, 12), method=method, n_resamples=999)
+    expected = metric_comparison_test(y, np.round(ranks, 12).T, method=method, n_resamples=999)
     result = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=CV, method=method, n_resamples=999)
     values = [average_precision_score(y, np.round(row, 12)) for row in ranks]
     assert [result.statistic_a, result.statistic_b] == pytest.approx(values)
@@ -205,7 +205,9 @@ def test_pooled_scores_are_those_of_cross_val_predict(data):
         cross_val_predict(LOGISTIC, X, y, cv=CV, method="decision_function"),
         cross_val_predict(BAYES, X, y, cv=CV, method="predict_proba")[:, 1],
     ]
-    expected = metric_comparison_test(y, *both, method="influence", metric="roc_auc")
+    expected = metric_comparison_test(
+        y, np.column_stack(both), method="influence", metric="roc_auc"
+    )
     result = cross_val_comparison(
         LOGISTIC, BAYES, X, y, cv=CV, metric="roc_auc", pooling="scores", method="influence"
     )

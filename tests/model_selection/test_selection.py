@@ -717,17 +717,17 @@ TWO = [[1.0, 2.0], [3.0, 1.0], [2.0, 0.0], [0.0, 4.0]]
 
 
 @pytest.mark.parametrize(
-    ("y_true", "y_scores", "error", "message"),
+    ("y_true", "y_score", "error", "message"),
     [
         (Ranking.from_counts([1, 1], [1, 0]), None, TypeError, "does not identify the samples"),
         (LogisticRegression(), TWO, TypeError, "is a function of .*, not a scorer"),
         ([0, 1, 0, 1], [1, 2, 3, 4], ValueError, r"got shape \(4,\): for a single candidate pass"),
         ([0, 1, 0, 1], 3.0, ValueError, r"got shape \(\): for a single"),
         ([0, 1, 0, 1], np.zeros((4, 2, 2)), ValueError, r"got shape \(4, 2, 2\)"),
-        ([0, 1, 0, 1], np.zeros((2, 4)), ValueError, r"of the 4 samples.*pass y_scores.T if its"),
+        ([0, 1, 0, 1], np.zeros((2, 4)), ValueError, r"of the 4 samples.*pass y_score.T if its"),
         ([0, 1, 0, 1], [[1], [1, 2], [3], [4]], ValueError, "cannot be read as a table"),
-        ([0, 1, 0, 1], {}, ValueError, "y_scores contains no candidate"),
-        ([0, 1, 0, 1], np.zeros((4, 0)), ValueError, "y_scores contains no candidate"),
+        ([0, 1, 0, 1], {}, ValueError, "y_score contains no candidate"),
+        ([0, 1, 0, 1], np.zeros((4, 0)), ValueError, "y_score contains no candidate"),
         (
             [0, 1, 0, 1],
             pd.DataFrame(TWO, columns=["a", "a"]),
@@ -754,9 +754,9 @@ TWO = [[1.0, 2.0], [3.0, 1.0], [2.0, 0.0], [0.0, 4.0]]
         ([], TWO, ValueError, "^y_true is empty"),
     ],
 )
-def test_wrong_inputs(y_true, y_scores, error, message):
+def test_wrong_inputs(y_true, y_score, error, message):
     with pytest.raises(error, match=message):
-        best_candidate_test(y_true, y_scores)
+        best_candidate_test(y_true, y_score)
 
 
 @pytest.mark.parametrize(

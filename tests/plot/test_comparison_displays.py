@@ -41,7 +41,9 @@ def scores(labels):
 
 @pytest.fixture(scope="module")
 def pair(labels, scores):
-    return metric_comparison_test(labels, scores["strong"], scores["weak"], **FEW)
+    return metric_comparison_test(
+        labels, {"strong": scores["strong"], "weak": scores["weak"]}, **FEW
+    )
 
 
 @pytest.fixture(scope="module")

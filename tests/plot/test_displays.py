@@ -57,7 +57,7 @@ RESULTS = {
 }
 SINGLE = {
     **RESULTS,
-    ComparisonDisplay: metric_comparison_test(Y, *SCORES.values(), **FEW),
+    ComparisonDisplay: metric_comparison_test(Y, SCORES, **FEW),
 }
 MANY = metric_multiple_comparison_test(Y, SCORES)
 

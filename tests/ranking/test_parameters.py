@@ -17,6 +17,7 @@ from sklearn_rankinf import RankStatistic, metric_null_distribution, metric_test
 Y_TRUE = np.array([1, 1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0])
 Y_SCORE = np.array([9.0, 8, 7, 6, 5, 4, 3.5, 3, 2, 1, 0.5, 0])
 OTHER = np.array([8.0, 9, 3, 6, 5, 4, 1, 7, 2, 0, 0.5, 1])
+BOTH = {"a": Y_SCORE, "b": OTHER}
 GROUPS = np.repeat([0, 1, 2], 4)
 DATA = Y_TRUE, Y_SCORE
 
@@ -128,12 +129,12 @@ OF_INTEGERS = {
     "metric_comparison_test": (
         "n_resamples",
         30,
-        lambda x: rankinf.metric_comparison_test(*DATA, OTHER, n_resamples=x),
+        lambda x: rankinf.metric_comparison_test(Y_TRUE, BOTH, n_resamples=x),
     ),
     "best_candidate_test": (
         "n_resamples",
         30,
-        lambda x: rankinf.best_candidate_test(Y_TRUE, {"a": Y_SCORE, "b": OTHER}, n_resamples=x),
+        lambda x: rankinf.best_candidate_test(Y_TRUE, BOTH, n_resamples=x),
     ),
     "randomization_test": (
         "n_resamples",
@@ -255,12 +256,12 @@ OF_REALS = {
     "confidence_interval of a comparison": (
         "confidence_level",
         0.93,
-        lambda x: rankinf.metric_comparison_test(*DATA, OTHER).confidence_interval(x),
+        lambda x: rankinf.metric_comparison_test(Y_TRUE, BOTH).confidence_interval(x),
     ),
     "metric_comparison_test": (
         "margin",
         0.3,
-        lambda x: rankinf.metric_comparison_test(*DATA, OTHER, margin=x),
+        lambda x: rankinf.metric_comparison_test(Y_TRUE, BOTH, margin=x),
     ),
     "metric_multiple_comparison_test": (
         "confidence_level",
@@ -507,7 +508,7 @@ def test_jobs_and_verbosity():
     for function, data in (
         (metric_test, DATA),
         (rankinf.metric_interval, DATA),
-        (rankinf.metric_comparison_test, (*DATA, OTHER)),
+        (rankinf.metric_comparison_test, (Y_TRUE, BOTH)),
         (rankinf.best_candidate_test, (Y_TRUE, {"a": Y_SCORE, "b": OTHER})),
         (rankinf.randomization_test, (Y_TRUE, Y_SCORE > 3, OTHER > 3)),
     ):
@@ -569,7 +570,7 @@ def test_confidence_level_next_to_1():
     for call in (
         lambda x: rankinf.metric_interval(*DATA, confidence_level=x),
         lambda x: metric_test(*DATA).confidence_interval(x),
-        lambda x: rankinf.metric_comparison_test(*DATA, OTHER).confidence_interval(x),
+        lambda x: rankinf.metric_comparison_test(Y_TRUE, BOTH).confidence_interval(x),
         lambda x: rankinf.metric_interval_width(30, 9, auc=0.7, confidence_level=x),
     ):
         with pytest.raises(ValueError, match=r"confidence_level=0\.9999999999999999 is too near"):
@@ -632,7 +633,7 @@ UNDER_ANY_ERRORS = {
     ),
     "metric_interval": lambda y, a, b: rankinf.metric_interval(y, a, metric=rankinf.Bedroc(2000.0)),
     "metric_comparison_test": lambda y, a, b: rankinf.metric_comparison_test(
-        y, a, b, metric=rankinf.RobustInitialEnhancement(5000.0), n_resamples=99
+        y, {"a": a, "b": b}, metric=rankinf.RobustInitialEnhancement(5000.0), n_resamples=99
     ),
     "pvalue": lambda y, a, b: metric_null_distribution(300, 20, metric="bedroc").pvalue(
         [-1e308, 0.0, 0.5, 1.0, 2.0, 1e308]

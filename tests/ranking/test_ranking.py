@@ -295,10 +295,13 @@ def test_scores_of_two_rankers_are_swapped_without_rounding():
     a = [LARGE + step for step in (9, 5, 4, 3, 2, 1, 0, 6)]
     b = [LARGE + step for step in (3, 8, 2, 7, 0, 1, 5, 4)]
     small = [[score - LARGE for score in scores] for scores in (a, b)]
-    expected = metric_comparison_test(y_true, *small, method="score_swap").pvalue
+    expected = metric_comparison_test(y_true, np.column_stack(small), method="score_swap").pvalue
     halves = [[Fraction(score, 2) for score in scores] for scores in (a, b)]
     for one, other in ((a, b), halves, (np.array(a), pd.Series(b, dtype="Int64"))):
-        assert metric_comparison_test(y_true, one, other, method="score_swap").pvalue == expected
+        assert (
+            metric_comparison_test(y_true, {"one": one, "other": other}, method="score_swap").pvalue
+            == expected
+        )
 
 
 @pytest.mark.parametrize(

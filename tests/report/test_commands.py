@@ -215,14 +215,17 @@ def test_compare_two(three, scores, capsys):
     assert main(["compare", three, *options, "--metric", "recall@0.1"]) == 0
     text = unwrapped(capsys.readouterr().out)
     result = metric_comparison_test(
-        scores["hit"], scores["good"], scores["coarse"], metric="recall@0.1"
+        scores["hit"], {"good": scores["good"], "coarse": scores["coarse"]}, metric="recall@0.1"
     )
     summary = result.summary().replace("Recall at 30", "Recall at 10 % (k = 30)")
     assert text == unwrapped(f"A is good, B is coarse. {summary}")
     assert main(["compare", three, *options, "--metric", "roc_auc", "--cluster", "patient"]) == 0
     clusters = np.arange(300) // 3
     clustered = metric_comparison_test(
-        scores["hit"], scores["good"], scores["coarse"], metric="roc_auc", clusters=clusters
+        scores["hit"],
+        {"good": scores["good"], "coarse": scores["coarse"]},
+        metric="roc_auc",
+        clusters=clusters,
     )
     assert unwrapped(clustered.summary()) in unwrapped(capsys.readouterr().out)
 
@@ -232,7 +235,7 @@ def test_compare_two_over_queries_in_json(three, scores, capsys):
     assert main(["compare", three, *options, "--lower-is-better", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     result = metric_comparison_test(
-        scores["hit"], -scores["good"], -scores["coarse"], groups=np.arange(300) % 5
+        scores["hit"], {"a": -scores["good"], "b": -scores["coarse"]}, groups=np.arange(300) % 5
     )
     assert found["names"] == ["good", "coarse"]
     assert found["difference"] == result.difference
@@ -244,12 +247,12 @@ def test_scores_of_opposite_direction(three, scores, capsys):
     options = ["--label", "hit", "--lower-score", "coarse", "--score", "good"]
     assert main(["compare", three, *options, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    result = metric_comparison_test(scores["hit"], -scores["coarse"], scores["good"])
+    result = metric_comparison_test(scores["hit"], {"a": -scores["coarse"], "b": scores["good"]})
     assert found["names"] == ["coarse", "good"]
     assert found["difference"] == result.difference
     assert main(["compare", three, *options, "--lower-is-better", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    both = metric_comparison_test(scores["hit"], -scores["coarse"], -scores["good"])
+    both = metric_comparison_test(scores["hit"], {"a": -scores["coarse"], "b": -scores["good"]})
     assert found["difference"] == both.difference
     for command in ("report", "curve"):
         assert main([command, three, *options, "--json"]) == 0

@@ -146,7 +146,9 @@ def test_labels_are_read_as_everywhere():
 def test_two_rankers_are_compared_by_rank_swap():
     scores = {"noise": THREE["noise"], "good": GOOD}
     report = rank_significance_report(Y, scores, n_resamples=499, random_state=3, alpha=0.1)
-    expected = metric_comparison_test(Y, THREE["noise"], GOOD, n_resamples=499, random_state=3)
+    expected = metric_comparison_test(
+        Y, {"noise": THREE["noise"], "GOOD": GOOD}, n_resamples=499, random_state=3
+    )
     (found,) = report.differences
     assert (found.ranker, found.reference) == ("noise", "good")
     assert (found.difference, found.pvalue) == (expected.difference, expected.pvalue)
@@ -160,7 +162,7 @@ def test_two_rankers_are_compared_by_rank_swap():
 def test_two_rankers_of_many_samples_are_compared_by_influence(monkeypatch):
     monkeypatch.setattr("sklearn_rankinf._report.report._SWAPPED_ITEMS", N * 99 - 1)
     report = rank_significance_report(Y, {"a": GOOD, "b": NOISE}, n_resamples=99)
-    expected = metric_comparison_test(Y, NOISE, GOOD, method="influence")
+    expected = metric_comparison_test(Y, {"NOISE": NOISE, "GOOD": GOOD}, method="influence")
     assert report.differences[0].pvalue == expected.pvalue
     assert "t test of influence values" in report.comparison_method
     assert "t test of influence values" in report.to_text()
@@ -192,7 +194,9 @@ def test_clusters_are_those_of_the_functions():
         assert at_k.test.pvalue == recall_at_k_test(Y_OF_CLUSTERS, column, k=20, **options).pvalue
         assert at_k.hits_needed is None
         assert (found.curve, found.minimum_hypergeometric) == (None, None)
-    compared = metric_comparison_test(Y_OF_CLUSTERS, NOISE, SCORE_OF_CLUSTERS, **options)
+    compared = metric_comparison_test(
+        Y_OF_CLUSTERS, {"NOISE": NOISE, "SCORE_OF_CLUSTERS": SCORE_OF_CLUSTERS}, **options
+    )
     assert report.differences[0].pvalue == compared.pvalue
     assert report.n_clusters == 125
     assert any("clusters were given" in note for note in report.notes)
@@ -228,7 +232,10 @@ def test_clusters_with_different_labels_have_intervals_and_comparisons(n_rankers
         options = {"clusters": names, "n_resamples": 199, "random_state": 0}
         (pair,) = report.differences
         one, other = scores[pair.ranker], scores[pair.reference]
-        assert report.comparison.pvalue == metric_comparison_test(Y, one, other, **options).pvalue
+        assert (
+            report.comparison.pvalue
+            == metric_comparison_test(Y, {"one": one, "other": other}, **options).pvalue
+        )
     assert report.to_dict()["rankers"][0]["test"]["pvalue"] is None
     assert report.to_frame()["pvalue"].isna().all()
     page = report.to_html()

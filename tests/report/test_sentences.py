@@ -30,9 +30,9 @@ B99 = {"n_resamples": 99}
     [
         lambda y_score: average_precision_test(Y, y_score, method="permutation", **B99),
         lambda y_score: average_precision_test(Y, y_score, clusters=CLUSTERS, **B99),
-        lambda y_score: metric_comparison_test(Y, y_score, NOISE[::-1], **B99),
+        lambda y_score: metric_comparison_test(Y, {"a": y_score, "b": NOISE[::-1]}, **B99),
         lambda y_score: metric_comparison_test(
-            Y, y_score, NOISE[::-1], groups=np.arange(400) % 20, **B99
+            Y, {"a": y_score, "b": NOISE[::-1]}, groups=np.arange(400) % 20, **B99
         ),
         lambda y_score: average_precision_test(
             Y, y_score, groups=np.arange(400) % 4, method="permutation", **B99
@@ -65,7 +65,7 @@ def test_listed_permutations_are_exact():
     assert found.pvalue == pytest.approx(1 / 50)
     assert "p = 0.0200" in found.summary()
     y_true = np.r_[np.ones(6, dtype=int), np.zeros(2, dtype=int)]
-    found = metric_comparison_test(y_true, -np.arange(8.0), np.arange(8.0))
+    found = metric_comparison_test(y_true, {"a": -np.arange(8.0), "b": np.arange(8.0)})
     assert "p = " in found.summary()
 
 

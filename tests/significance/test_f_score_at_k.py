@@ -272,8 +272,12 @@ def test_intervals_are_those_of_recall(data, method, beta):
 )
 def test_comparisons_are_those_of_precision(data, method):
     options = {"method": method, "n_resamples": 199}
-    found = metric_comparison_test(*data, metric=FScoreAtK(10, 2.0), **options)
-    precision = metric_comparison_test(*data, metric=PrecisionAtK(10), **options)
+    found = metric_comparison_test(
+        data[0], np.column_stack(data[1:]), metric=FScoreAtK(10, 2.0), **options
+    )
+    precision = metric_comparison_test(
+        data[0], np.column_stack(data[1:]), metric=PrecisionAtK(10), **options
+    )
     factor = 5.0 * 10 / (4.0 * 12 + 10)
     assert found.difference == pytest.approx(factor * precision.difference, rel=1e-12)
     assert found.difference != 0.0

@@ -312,8 +312,8 @@ def mean_coverage(method, n_queries, shift, n_data_sets, rng, n_targets=100_000,
 
 def pair_of(metric, positive, scores_a, scores_b):
     """Two rankings of the same items."""
-    columns = ("y_score_a", "y_score_b")
-    sample = Sample.read(positive, (scores_a, scores_b), pos_label=True, columns=columns)
+    both = {"a": scores_a, "b": scores_b}
+    sample = Sample.read(positive, both, pos_label=True, columns="rankers")
     return Difference(metric.at(positive.size), sample)
 
 

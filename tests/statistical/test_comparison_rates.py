@@ -101,11 +101,18 @@ def test_simulated_pvalues_are_those_of_the_public_function(metric, methods):
         for method in methods:
             simulated = _compare(pair, "two-sided", method, None, DRAWS)
             result = metric_comparison_test(
-                positive, *scores, metric=metric, method=method, n_resamples=99, random_state=7
+                positive,
+                np.column_stack(scores),
+                metric=metric,
+                method=method,
+                n_resamples=99,
+                random_state=7,
             )
             assert simulated.pvalue == result.pvalue
         if not isinstance(metric, DiscountedCumulativeGain | Bedroc):
-            result = metric_comparison_test(positive, *scores, metric=metric, method="influence")
+            result = metric_comparison_test(
+                positive, np.column_stack(scores), metric=metric, method="influence"
+            )
             assert pair.interval()(0.95) == pytest.approx(result.confidence_interval(), rel=1e-12)
 
 
@@ -115,7 +122,12 @@ def test_simulated_pvalues_over_queries_are_those_of_the_public_function():
     scores = rng.standard_normal((2, 600)) + positive
     public = {
         method: metric_comparison_test(
-            positive, *scores, groups=groups, method=method, n_resamples=99, random_state=7
+            positive,
+            np.column_stack(scores),
+            groups=groups,
+            method=method,
+            n_resamples=99,
+            random_state=7,
         )
         for method in ("sign_flip", "t")
     }
