@@ -277,6 +277,8 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
             f"rankinf {arguments.command}: error: no column of scores: give --score COLUMN, or "
             "--lower-score COLUMN if smaller scores mean targets.\n",
         )
+    if getattr(arguments, "lower_is_better", False):
+        arguments.lower_score = arguments.score
     return arguments
 
 

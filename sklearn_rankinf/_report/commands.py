@@ -57,7 +57,6 @@ from sklearn_rankinf._statistics.additive import Metric
 _N_PERMUTATIONS = 9999
 # Beyond this number of items NumPy's integers overflow.
 _LARGEST_N = 2**63 - 1
-_OF_INTERVAL = ("statistic", "low", "high", "standard_error")
 _OF_CURVE = (
     *("alpha", "pointwise_level", "attained_level"),
     *("crossovers", "crossovers_simultaneous"),
@@ -112,7 +111,7 @@ def _completed(
     arguments: argparse.Namespace,
 ) -> RankSignificanceReport:
     """Add the tests of other metrics, and which scores were negated, to a report."""
-    lower = arguments.score if arguments.lower_is_better else arguments.lower_score
+    lower = arguments.lower_score
     rankers = tuple(
         replace(
             ranker,
@@ -243,18 +242,8 @@ def compare(arguments: argparse.Namespace) -> None:
         else:
             result = metric_multiple_comparison_test(positive, table.scores, **options)
             intervals = [metric_interval(positive, score, **options) for score in scores]
-            found = {**result.to_dict(), "best": result.best()}
-            found["rankers"] = [
-                {
-                    "name": name,
-                    **{part: getattr(interval, part) for part in _OF_INTERVAL},
-                    "best_pvalue": best_pvalue,
-                    "may_be_best": may_be_best,
-                }
-                for name, interval, best_pvalue, may_be_best in zip(
-                    result.names, intervals, result.best_pvalue, result.may_be_best, strict=True
-                )
-            ]
+            named = zip(table.scores, intervals, strict=True)
+            found = {**result.to_dict(), "best": result.best(), "intervals": dict(named)}
             parts = [f"{table_as_text(one)}\n" for one in comparison_tables(result, intervals)]
     _warn_of_reversed_scores(table)
     if arguments.json:
@@ -265,35 +254,26 @@ def compare(arguments: argparse.Namespace) -> None:
 
 
 def _warn_of_reversed_scores(table: Table) -> None:
-    """Warn of rankings that are significantly worse than chance, by the rule of the report."""
+    """Warn of rankings whose average precision is significantly worse than chance."""
+    units: dict[str, Any] = {"groups": table.groups, "clusters": table.clusters}
+    is_plain = table.groups is None and table.clusters is None
+    # The exact distribution takes long far below chance.
+    is_long = is_plain and swaps_take_long(table.is_positive.size, _N_PERMUTATIONS)
+    units["method"] = "pearson3" if is_long else "auto"
     for name, score in table.scores.items():
-        try:
-            is_reversed = _is_worse_than_chance(table, score)
-        except ValueError:
-            return  # clusters with different labels, which have no test against chance
-        if is_reversed:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the comparison warns of the same
+            try:
+                test = metric_test(table.is_positive, score, **units)
+            except ValueError:
+                return  # clusters with different labels, which have no test against chance
+        if is_worse(test, LEVEL):
             print(
                 f"rankinf compare: warning: {name!r} is significantly worse than a random order: "
                 "if smaller scores mean targets, give it with --lower-score; check "
                 "--pos-label too.",
                 file=sys.stderr,
             )
-
-
-def _is_worse_than_chance(table: Table, score: Any) -> bool:
-    """Whether average precision is significantly lower than that of random labelling."""
-    is_long = swaps_take_long(table.is_positive.size, _N_PERMUTATIONS)
-    result: Any
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the comparison warns of the same
-        if table.groups is not None or table.clusters is not None:
-            result = metric_test(
-                table.is_positive, score, groups=table.groups, clusters=table.clusters
-            )
-        else:
-            # The exact distribution takes long far below chance.
-            result = metric_test(table.is_positive, score, method="pearson3" if is_long else "auto")
-    return is_worse(result, LEVEL)
 
 
 def plan(arguments: argparse.Namespace) -> None:
@@ -416,7 +396,6 @@ def _read(arguments: argparse.Namespace) -> Table:
         arguments.label,
         arguments.score,
         pos_label=arguments.pos_label,
-        lower_is_better=arguments.lower_is_better,
         lower_columns=arguments.lower_score,
         sep=arguments.sep,
         decimal=arguments.decimal,

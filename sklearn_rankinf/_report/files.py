@@ -76,7 +76,6 @@ def read_table(
     score_columns: Sequence[str],
     *,
     pos_label: str | None = None,
-    lower_is_better: bool = False,
     lower_columns: Sequence[str] = (),
     group: str | None = None,
     cluster: str | None = None,
@@ -88,9 +87,9 @@ def read_table(
     A file is a text with the column names in its first line, possibly compressed; a Parquet file;
     or ``"-"`` for the standard input. It is opened once, so that it may be a pipe. The label of the
     positives, `pos_label`, is compared as it is written; it can be left out for labels 0 and 1, -1
-    and 1, and False and True. Scores that are smaller for samples more likely to be positive are
-    negated: all of them, or those in `lower_columns`. The separator is found out, unless it is
-    given, from the first line.
+    and 1, and False and True. The scores in `lower_columns`, which are smaller for samples more
+    likely to be positive, are negated. The separator is found out from the first line, unless it is
+    given.
     """
     try:
         import pandas as pd
@@ -111,14 +110,14 @@ def read_table(
     columns = _read_columns(pd, path, wanted, sep)
     if not len(columns[label]):
         raise CommandError(f"{path!r} has no rows below its header line.")
-    negated = score_columns if lower_is_better else lower_columns
-    scores = {
-        name: _as_scores(columns[name], name, "higher" if name in negated else "lower", decimal)
-        for name in score_columns
-    }
+    scores = {}
+    for name in score_columns:
+        is_lower = name in lower_columns
+        score = _as_scores(columns[name], name, "higher" if is_lower else "lower", decimal)
+        scores[name] = _negative(score) if is_lower else score
     return Table(
         _is_positive(pd, columns[label], label, pos_label, decimal),
-        {name: _negative(score) if name in negated else score for name, score in scores.items()},
+        scores,
         *(None if name is None else _as_names(columns[name], name) for name in (group, cluster)),
     )
 

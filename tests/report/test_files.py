@@ -104,7 +104,7 @@ def test_decimal_commas(frame, tmp_path):
 def test_lower_is_better_and_units(frame, tmp_path):
     path = tmp_path / "scores.csv"
     frame.to_csv(path, index=False)
-    table = read_table(str(path), "hit", ["score"], lower_is_better=True, cluster="query")
+    table = read_table(str(path), "hit", ["score"], lower_columns=["score"], cluster="query")
     assert_array_equal(table.scores["score"], -frame["score"])
     assert_array_equal(table.clusters, frame["query"])
     assert table.groups is None
@@ -239,7 +239,7 @@ def test_numbers_are_read_exactly(tmp_path, texts, kind):
     exact = [Fraction(number) for number in texts]
     if kind is np.float64:
         exact = [Fraction(float(number)) for number in texts]
-    for sign, options in ((1, {}), (-1, {"lower_is_better": True})):
+    for sign, options in ((1, {}), (-1, {"lower_columns": ["score"]})):
         scores = read_text(tmp_path, text, **options).scores["score"]
         assert [Fraction(score) for score in scores.tolist()] == [sign * each for each in exact]
         assert scores.dtype == kind or sign < 0
