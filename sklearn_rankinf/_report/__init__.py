@@ -1,6 +1,6 @@
 """The report and the command line.
 
-numbers         the numbers of a report
+numbers         the results that a report holds
 checks          problems with labels and scores
 text            the report as text
 html            the report as a page

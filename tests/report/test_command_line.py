@@ -390,26 +390,6 @@ def test_report_prints_json(frame, csv, capsys, tmp_path):
     assert found["plots"] == {"s1": str(tmp_path / "s1.png")}
 
 
-def test_report_of_a_constant_score_is_still_json(frame, tmp_path, capsys):
-    path = tmp_path / "constant.csv"
-    frame.assign(s1=1.0).to_csv(path, index=False)
-    assert main(["report", str(path), "--label", "y", "--score", "s1", "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)["rankers"]
-    assert row["test"]["zscore"] is None
-    assert row["test"]["pvalue"] == 1.0
-
-
-def test_report_writes_plots(csv, tmp_path, capsys):
-    directory = tmp_path / "a" / "b"
-    argv = ["report", csv, "--label", "truth", "--score", "s1", "--score", "s 2/b"]
-    assert main([*argv, "--plots", str(directory)]) == 0
-    text = capsys.readouterr().out
-    assert sorted(path.name for path in directory.iterdir()) == ["s1.png", "s_2_b.png"]
-    for path in directory.iterdir():
-        assert path.read_bytes().startswith(b"\x89PNG")
-        assert f"wrote {path}" in text
-
-
 def test_plots_of_similar_names_do_not_overwrite_each_other(frame, tmp_path, capsys):
     path = tmp_path / "similar.csv"
     columns = ["a b", "a/b", "A_b", "%"]
