@@ -18,7 +18,7 @@ from sklearn_rankinf._estimation.results import (
     in_parentheses,
     interval_over_queries,
 )
-from sklearn_rankinf._metrics.metrics import DiscountedCumulativeGain, check_scalar_k, in_sentence
+from sklearn_rankinf._metrics.metrics import check_scalar_k, in_sentence
 from sklearn_rankinf._metrics.queries import warn_of_undefined_queries
 from sklearn_rankinf._null.distribution import NullDistribution, monte_carlo_error
 from sklearn_rankinf._null.metrics import mean_of, method_of_mean
@@ -227,7 +227,7 @@ def significance_of_queries(
             y_true,
             y_score,
             pos_label=pos_label,
-            takes_grades=isinstance(metric, DiscountedCumulativeGain),
+            takes_grades=metric.takes_grades,
             groups=groups,
             strata=strata,
             clusters=clusters,
