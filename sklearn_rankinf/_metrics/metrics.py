@@ -53,7 +53,7 @@ from sklearn_rankinf._statistics.additive import (
     log_probability_of_hits_down_to,
 )
 from sklearn_rankinf._statistics.first_hit import first_hit_atoms, mean_reciprocals_of_firsts
-from sklearn_rankinf._statistics.hypergeometric import log_binomial, min_hits
+from sklearn_rankinf._statistics.hypergeometric import log_binomial, log_tail
 from sklearn_rankinf._statistics.increments import (
     Complexes,
     Floats,
@@ -1206,7 +1206,9 @@ class ReciprocalRank(_Callable):
     ) -> tuple[float, int, int]:
         """The smallest significant value without ties, and h and k of the same event."""
         ranks = range(1, n_samples - n_positives + 1)
-        k = bisect_right(ranks, 1, key=lambda k: int(min_hits(alpha, n_samples, n_positives, k)))
+        # As for hits at k, a tail of probability 1 is above every level.
+        level = min(math.log(alpha * (1.0 + 1e-12)), -np.finfo(float).tiny)
+        k = bisect_right(ranks, level, key=lambda k: float(log_tail(1, n_samples, n_positives, k)))
         return (1.0 / k if k else math.nan), 1, k
 
     def expected_in(self, model: Any, effect: float, n_samples: int, n_positives: int) -> float:
