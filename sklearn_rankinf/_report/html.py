@@ -68,7 +68,7 @@ a { color: #0b5f95; }
 
 def as_document(report: Findings) -> str:
     """Return the report as a whole page, with pictures."""
-    _check_matplotlib()
+    _figure(1.0)  # a missing matplotlib is reported before anything is drawn
     pictures = [
         f'<figure><img alt="{escape(title)}" src="{_as_data(draw)}">'
         f"<figcaption>{escape(title)}</figcaption></figure>"
@@ -80,17 +80,6 @@ def as_document(report: Findings) -> str:
         f"<title>Rank significance report</title>\n<style>{_PAGE_STYLE}</style>\n</head>\n<body>\n"
         f"{_content(report, pictures)}\n</body>\n</html>\n"
     )
-
-
-def _check_matplotlib() -> None:
-    """Raise an ImportError with the remedy if matplotlib is missing."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            'an HTML report needs matplotlib: pip install "sklearn-rankinf[report]", or use '
-            "to_text or to_dict."
-        ) from error
 
 
 def as_fragment(report: Findings) -> str:

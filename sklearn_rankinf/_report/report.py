@@ -29,7 +29,6 @@ from sklearn_rankinf._ranking import (
     check_integer,
     check_k,
     check_levels,
-    check_option,
     class_names,
     resolve_k,
 )
@@ -54,7 +53,6 @@ from sklearn_rankinf._significance.top_k_curve import (
 from sklearn_rankinf._statistics.additive import Metric
 
 DEFAULT_K = (10, 50, 100)
-_OUTPUTS = ("report", "text", "dict", "frame", "html")
 # Above these sizes the bounds over all k, simulated intervals, and rank swaps take long.
 _POSITIVES_FOR_BOUNDS, _SAMPLES_FOR_SIMULATION = 20_000, 20_000
 _SWAPPED_ITEMS = 200_000_000
@@ -199,10 +197,9 @@ def rank_significance_report(
     pos_label: PosLabel = 1,
     clusters: Iterable[Hashable] | None = None,
     alpha: float = 0.05,
-    output: str = "report",
     n_resamples: int = 9999,
     random_state: Any = 0,
-) -> Any:
+) -> RankSignificanceReport:
     r"""Report whether rankings are better than chance, by how much, and with what certainty.
 
     The report starts with a conclusion in words, followed by tables of numbers, checks for
@@ -232,8 +229,6 @@ def rank_significance_report(
         report contains intervals and comparisons.
     alpha : float, default=0.05
         Significance level. Confidence intervals have the level 1 - alpha.
-    output : {"report", "text", "dict", "frame", "html"}, default="report"
-        Type of the returned report.
     n_resamples : int, default=9999
         Number of random labellings with `clusters`, and of random rank swaps in the comparison of
         two rankers.
@@ -242,19 +237,15 @@ def rank_significance_report(
 
     Returns
     -------
-    report : RankSignificanceReport, str, dict or DataFrame
-        The report, or the result of its method ``to_text``, ``to_dict``, ``to_frame`` or
-        ``to_html``.
+    report : RankSignificanceReport
+        The report; ``print(report)`` shows it as text.
 
     Raises
     ------
-    ImportError
-        If ``output="frame"`` and pandas is not installed, or ``output="html"`` and matplotlib is
-        not installed.
     TypeError
         If an argument has the wrong type.
     ValueError
-        If labels or scores are invalid, or if an option is not one of those above.
+        If labels, scores or options are invalid.
 
     See Also
     --------
@@ -298,7 +289,6 @@ def rank_significance_report(
     >>> report.to_dict()["rankers"][0]["at_k"][0]["k"]
     50
     """
-    output = check_option(output, "output", _OUTPUTS)
     level = np.asarray(check_levels(alpha))
     if level.ndim:
         raise TypeError(f"alpha must be one number; got {alpha!r}.")
@@ -312,8 +302,7 @@ def rank_significance_report(
     with warnings.catch_warnings():
         # The checks of the report replace these warnings.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        report = study.report(k)
-    return report if output == "report" else getattr(report, f"to_{output}")()
+        return study.report(k)
 
 
 def swaps_take_long(n_samples: int, n_resamples: int) -> bool:
