@@ -113,6 +113,12 @@ class SolverSettings:
     # The same for rows of clusters, and where the bounds of a finite band are known.
     unclear: float = 0.1
     wide: float = 1.0
+    # Share of the tilted total below which contours leave paths out; and with a rough tolerance the
+    # share, over the number of blocks, below which contours do, and bands, whose tilts lie nearer
+    # to the saddle point.
+    negligible: float = 1e-22
+    negligible_roughly: float = 1e-12
+    negligible_in_bands: float = 1e-6
     # Blocks of lists with ties up to which a rough tolerance is met by bands first.
     bands_first_up_to: int = 1_000
     log_near: float = -5.0
@@ -129,6 +135,8 @@ class SolverSettings:
     surely: float = 0.8
     # Positives without which a contour does not resolve the upper tail.
     least_positives: int = 4
+    # Tolerance of contours that replace short ones, below the rough ones.
+    usual_tolerance: float = 2e-3
     # Hits above which a tolerance is met by plain contours first, if blocks are merged.
     many_positives: int = 2_000
     # Blocks above which neighbouring ones are merged: for contours, and for stratified contours.
@@ -421,6 +429,11 @@ class Tails:
         """Contours; far above the mean, where merging errs more, with blocks merged less."""
         if not (self.merges and sign > 0):
             found = self._contour.tail(t, sign)
+            if self._contour.is_short:
+                accepted = accepted_error(self._tolerance, found.log_p)
+                weak = np.flatnonzero(~(found.error.total <= accepted) | np.isinf(found.log_p))
+                if weak.size:
+                    found.put_better(weak, self._usual_contour.tail(t[weak], sign))
             if self._is_certified:
                 self._refute(found, t, sign)
             return found
@@ -488,7 +501,7 @@ class Tails:
             largest = self._largest_block if self.merges else None
             negligible = BANDS.negligible
             if self._tolerance >= ROUGH_TOLERANCE:
-                negligible = BANDS.negligible_with_tolerance / self._n_blocks
+                negligible = SETTINGS.negligible_in_bands / self._n_blocks
             transform = RankingTransform(
                 blocks, more, self._n_positives, self.merges, largest, negligible
             )
@@ -596,6 +609,12 @@ class Tails:
         return self._contour_inversion(None, SETTINGS.coarser * SETTINGS.ratio)
 
     @cached_property
+    def _usual_contour(self) -> ContourInversion:
+        """One whose first nodes are as many as without a rough tolerance."""
+        coarse, tolerance = SETTINGS.coarser * SETTINGS.ratio, SETTINGS.usual_tolerance
+        return self._contour_inversion(None, coarse, tolerance=tolerance)
+
+    @cached_property
     def _contour_far_out(self) -> ContourInversion:
         """For tails that are far out, where hits fill the top ranks."""
         if self._transform is not None:
@@ -606,17 +625,27 @@ class Tails:
         return self._contour_inversion(ratio, SETTINGS.coarser * ratio, self._last)
 
     def _contour_inversion(
-        self, ratio: float | None, coarse: float, around: int | None = None
+        self,
+        ratio: float | None,
+        coarse: float,
+        around: int | None = None,
+        tolerance: float | None = None,
     ) -> ContourInversion:
         """Contours with blocks merged up to one ratio, planned with another."""
+        tolerance = self._tolerance if tolerance is None else tolerance
         transform, body = self._transform, self._std
         if transform is None:
             blocks, body = self._merged_blocks(ratio, coarse, around)
             merged = ratio is not None
             more, _ = self._merged_blocks(coarse, coarse, around)
             largest = self._largest_block if merged else None
-            transform = RankingTransform(blocks, more, self._n_positives, merged, largest)
-        numbers = self._std, body, self._support_within, self._tolerance, self._span
+            negligible = SETTINGS.negligible
+            if tolerance >= ROUGH_TOLERANCE and not merged:
+                negligible = SETTINGS.negligible_roughly / self._n_blocks
+            transform = RankingTransform(
+                blocks, more, self._n_positives, merged, largest, negligible
+            )
+        numbers = self._std, body, self._support_within, tolerance, self._span
         return ContourInversion(transform, *numbers, self._near_periods)
 
     @cached_property

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize, special, stats
 
 from sklearn_rankinf._engine.computed import ComputedDistribution
+from sklearn_rankinf._engine.estimates import accepted_error
 from sklearn_rankinf._engine.exact import enumeration as chain
 from sklearn_rankinf._engine.exact import integer_weights, lattice
 from sklearn_rankinf._engine.inversion import bands, contour, tilts, transform
@@ -348,6 +349,35 @@ class _CountedTransform(tilted.RankingTransform):
         self.nodes = getattr(self, "nodes", {})
         self.nodes[theta] = self.nodes.get(theta, 0) + z.size
         return super().at(theta, z, is_extreme, coarse)
+
+
+@pytest.mark.parametrize("z", [8.0, 20.0, 35.0])
+def test_far_tails_with_a_tolerance_need_few_nodes(z):
+    n, m, tolerance = 1000, 80, 0.025
+    statistic = AveragePrecision()
+    fine = increments_of(statistic, n, m, None)
+    coarse = merging.grouped_increments(statistic, n, m, None, 0.05)
+    mean, variance = moments.mean_and_variance(fine, m)
+    std = math.sqrt(variance)
+    counted = _CountedTransform(fine, coarse, m)
+    body = moments.deviation_of_the_body(coarse, m)
+    null = contour.ContourInversion(counted, std, body, (0.0, 1.0), tolerance)
+    s = mean + z * std
+    found = null.tail(np.array([s]), 1)
+    # A long trapezoidal sum of a pass that leaves out no path, completed on the damped side.
+    (theta,) = null.tilts(np.array([s]), 1)
+    nodes = theta + 1j * (np.arange(1600) + 0.5) * 2.0 * math.pi / (3.0 * s)
+    logs = transform.log_transform(fine, m, nodes)
+    terms = np.exp(logs - logs[0].real) * np.exp(-1j * nodes.imag * s) / nodes
+    log_scale = logs[0].real - theta * s + math.log(2.0 / (3.0 * s))
+    damped = math.exp(-theta * 3.0 * s - log_scale) if theta * 3.0 * s + log_scale > -700.0 else 0.0
+    expected = math.log(terms.sum().real + damped) + log_scale
+    assert (
+        abs(found.log_p[0] - expected)
+        <= found.error.total[0]
+        < accepted_error(tolerance, found.log_p)
+    )
+    assert sum(counted.nodes.values()) <= 120
 
 
 @pytest.mark.parametrize(

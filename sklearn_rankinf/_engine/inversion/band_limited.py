@@ -86,9 +86,8 @@ class BandSettings:
     turns_at_scale: float = 10.0
     # Periods are 2**(1 / periods_of_octave) apart.
     periods_of_octave: int = 4
-    # Share of the tilted total below which a path is left out, with a tolerance over the number of
-    # blocks, and without one; and of all paths that lie outside of the windows.
-    negligible_with_tolerance: float = 1e-6
+    # Share of the tilted total below which a path is left out without a tolerance, and of all paths
+    # that lie outside of the windows.
     negligible: float = 1e-15
     beyond: float = 1e-11
     # Largest rounding error of a transform's size, and that of an exponent in units of its last

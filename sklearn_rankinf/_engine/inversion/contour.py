@@ -26,9 +26,10 @@ from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.cache import cached_method
-from sklearn_rankinf._engine.estimates import ROUGH_TOLERANCE, TailEstimates
+from sklearn_rankinf._engine.estimates import ROUGH_TOLERANCE, TailEstimates, accepted_error
 from sklearn_rankinf._engine.inversion.ranking_transform import Transform, largest_increment
 from sklearn_rankinf._engine.inversion.returns import Returns, first_nodes_and_returns
 from sklearn_rankinf._engine.inversion.tilts import EXTREME, Tilts
@@ -59,16 +60,24 @@ class ContourSettings:
     # Aliasing is at most exp(-aliasing) of the tail, of dense distributions exp(-aliasing_dense).
     aliasing: float = 25.0
     aliasing_dense: float = 18.5
-    # The same with a tolerance above rough.
+    # The same with a tolerance above rough, and the part of a rough tolerance that it may take.
     aliasing_rough: float = 16.0
+    aliases_of_tolerance: float = 0.05
+    # A tail is smaller than the exponential of its bound less this only far out.
+    below_bound: float = 5.0
+
+    # Log of a tail below which that a period away on the damped side is small itself.
+    log_far: float = -20.0
 
     # First nodes: to this height in units of one over the standard deviation under the tilt, which
     # comes from differences, and is from a part of the body to the body; of few blocks, a number.
     height: float = 12.0
     least_deviation: float = 0.1
+    most_deviation_rough: float = 2.0
     n_nodes_of_few_blocks: int = 256
     # Nodes times rows of a pass below which fewer nodes cost as much.
     cheap_pass: int = 8192
+    cheap_pass_rough: int = 1024
     # Nodes of one pass: at least the first, and as many as keep its state in the cache.
     chunk: int = 512
     state: int = 32_768
@@ -170,11 +179,14 @@ class ContourInversion:
         self._tilts = Tilts(transform, upper, lower, bounds, span > 0.0 or upper > scale)
         self.log_bound, self.cheap_log_bound = self._tilts.log_bound, self._tilts.cheap_log_bound
         self.unbounded_up_to = self._tilts.unbounded_up_to
+        self._is_rough = tolerance >= ROUGH_TOLERANCE
         self._is_dense, self._is_coarse = self._tilts.is_dense, self._tilts.is_coarse
+        # Contours of dense distributions are shorter at first with a rough tolerance.
+        self.is_short = self._is_rough and self._is_dense
         good = SETTINGS.good_merged if transform.merged else SETTINGS.good
         # With a tolerance, half the height and the samples, and shorter periods, are enough.
         self._effort = 0.5 if tolerance > SETTINGS.rough else 1.0
-        self._most_filled = sys.maxsize if tolerance < ROUGH_TOLERANCE else SETTINGS.filled_roughly
+        self._most_filled = SETTINGS.filled_roughly if self._is_rough else sys.maxsize
         most = SETTINGS.aliasing_dense if self._is_dense else SETTINGS.aliasing
         self._most_aliasing = -min(most, SETTINGS.aliasing_rough) if self._effort < 1.0 else -most
         self._good = max(SETTINGS.good_dense if self._is_dense else good, tolerance)
@@ -219,7 +231,8 @@ class ContourInversion:
             first = self._first_period(sign, index)
             for period in range(first, SETTINGS.n_periods, 2):
                 contour = Contour(sign, index, period)
-                fine = self._log_aliasing(s[open_], contour, log_p[open_]) <= self._most_aliasing
+                aliasing, _ = self._log_aliasing(s[open_], contour, log_p[open_])
+                fine = aliasing <= self._largest_aliasing(log_p[open_])
                 if fine.any():
                     chosen[contour] = open_[fine]
                 open_ = open_[~fine]
@@ -232,7 +245,8 @@ class ContourInversion:
         contour = Contour(1, self._tilts.usual, self._first_period(1, self._tilts.usual))
         log_p = self._tilts.cheap_log_bound(s, -1)
         is_near = self._tilts.is_within_excess(s, 1, log_p)
-        is_near &= self._log_aliasing(s, contour, log_p) <= self._most_aliasing
+        aliasing, _ = self._log_aliasing(s, contour, log_p)
+        is_near &= aliasing <= self._largest_aliasing(log_p)
         return {contour: np.flatnonzero(is_near)} if is_near.any() else {}
 
     def _length(self, period: int) -> float:
@@ -255,19 +269,36 @@ class ContourInversion:
         longest = SETTINGS.longest_first - round(2.0 * math.log2(self._effort))
         return int(np.clip(math.ceil(2.0 * math.log2(ratio)), 0, longest))
 
-    def _log_aliasing(self, s: Floats, contour: Contour, log_p: Floats) -> Floats:
-        """Log of a bound of the aliasing, relative to tails; see equation ``inversion``.
+    def _largest_aliasing(self, log_p: Floats) -> Floats:
+        """Log of the aliasing that is negligible beside tails, or beside what is accepted."""
+        if not self.is_short:
+            return self._most_aliasing + log_p
+        accepted = accepted_error(self._tolerance, log_p)
+        return np.log(SETTINGS.aliases_of_tolerance * accepted) - SETTINGS.below_bound + log_p
 
-        On one side of s the probabilities a period away are damped, on the other side magnified.
+    def _log_aliasing(
+        self, s: Floats, contour: Contour, log_p: Floats
+    ) -> tuple[Floats, NDArray[np.bool_]]:
+        """Log of a bound of the aliasing, and whether tails with a bound `log_p` are completed.
+
+        On one side of s the tail a period away is damped, on the other side magnified; see equation
+        ``inversion``. Near the middle of the distribution the damped tail is nearly 1, which is
+        added to the sum. Far out it is small itself.
         """
         side, length = contour.side, self._length(contour.period_index)
         damping = abs(float(self._tilts.theta(side, contour.tilt_index))) * length
-        damped = np.full(s.shape, -damping)
+        damped, nearer = np.full(s.shape, -damping), s - side * length
+        are_complete = np.ones(s.shape, dtype=bool)
         visible = np.flatnonzero(damped - log_p > -SETTINGS.aliasing)
+        # Without a tolerance, values at any distance share contours.
+        far = visible[(log_p[visible] < SETTINGS.log_far) & self.is_short & (self._span == 0.0)]
+        if far.size:
+            damped[far] += self._tilts.cheap_log_bound(nearer[far], side, contour.tilt_index)
+            are_complete[far], visible = False, np.setdiff1d(visible, far)
         if visible.size:
-            damped[visible] += self._tilts.cheap_log_bound(s[visible] - side * length, -side)
+            damped[visible] += self._tilts.cheap_log_bound(nearer[visible], -side)
         beyond = self._tilts.cheap_log_bound(s + side * length, side, contour.tilt_index)
-        return np.asarray(np.maximum(damped, beyond + damping) - log_p)
+        return np.maximum(damped, beyond + damping), are_complete
 
     # Sums along contours.
 
@@ -279,9 +310,11 @@ class ContourInversion:
         """
         found, open_ = TailEstimates.unknown(s.shape), np.arange(s.size)
         whole = self._n_whole(contour)
-        most = min(self._n_affordable(contour, insist), whole)
-        n_nodes = first = self._n_first(contour)
+        n_nodes, first = self._n_first(contour), self._n_usual(contour)
+        most = self._n_affordable(contour, insist)
         longest = most if self._transform.merged else SETTINGS.most_nodes
+        # A short first contour may be followed to a third beyond the usual length.
+        most = min(most if n_nodes == first else max(most, 4 * first // 3), whole)
         if first > 2 * longest and not (insist or self._tilts.few_blocks):
             return found
         returns = self._returns(contour)
@@ -311,6 +344,9 @@ class ContourInversion:
                 break
             error = found.error.at(open_)
             is_short = np.isinf(error.enclosure) | (error.truncation > enough)
+            if self._is_rough:
+                accepted = accepted_error(self._tolerance, found.log_p[open_])
+                is_short &= ~(np.isfinite(error.total) & (error.total <= accepted))
             open_ = open_[is_short & np.isfinite(error.rounding)]
             n_nodes += more
         return found
@@ -320,7 +356,9 @@ class ContourInversion:
     ) -> TailEstimates:
         """Tails from the nodes of a contour; rough if the transform has not decayed."""
         returns, is_rough = self._returns(contour), is_rough or self._is_coarse
-        log_p, unit = nodes.tail(s, sign, False, returns.behind(nodes.z.size))
+        log_bound = self._tilts.log_bound(s, sign)
+        aliasing, are_complete = self._log_aliasing(s, contour, log_bound)
+        log_p, unit = nodes.tail(s, sign, False, returns.behind(nodes.z.size), are_complete)
         known = np.isfinite(log_p)
         safe = np.where(known, log_p, 0.0)
         truncation = (self._truncation(nodes, is_rough) + returns.beyond(nodes.z.size)) * unit
@@ -333,10 +371,13 @@ class ContourInversion:
             atoms += np.where(truncation > SETTINGS.decayed, cluster, 0.0)
         size = nodes.sizes.sum() * unit
         rounding = SETTINGS.precision + self._transform.rounding * size
+        # Unlike the transform, what is left out of it does not decay.
+        left_out = self._transform.left_out(*self._tilt(contour))
+        truncation = truncation + left_out * nodes.weights.sum() * unit
         merging = np.zeros(s.shape)
         if self._transform.merged:
             coarser = self._nodes(contour, nodes.z.size, coarse=True)
-            coarse = coarser.tail(s, sign, False)[0]
+            coarse = coarser.tail(s, sign, False, (), are_complete)[0]
             known &= np.isfinite(coarse)
             difference = np.where(known, log_p - coarse, 0.0)
             log_p = log_p + LEFT_OF_MERGING * difference
@@ -352,7 +393,7 @@ class ContourInversion:
             "contour",
             rounding=rounding,
             truncation=truncation,
-            aliasing=exp_of_error(self._log_aliasing(s, contour, safe)),
+            aliasing=exp_of_error(aliasing - safe),
             atoms=atoms,
             merging=merging,
         )
@@ -391,7 +432,9 @@ class ContourInversion:
         # The transform of few blocks returns everywhere.
         follow = self._span > 0.0 and not (self._transform.merged or self._tilts.few_blocks)
         transform = partial(self._log_transform, contour)
-        numbers = self._n_first(contour), self._n_whole(contour), self._n_probes
+        # Short first contours end while the transform decays.
+        first, start = self._n_first(contour), self._n_usual(contour)
+        numbers = first, start, self._n_whole(contour), self._n_probes
         self._known[contour, False], returns = first_nodes_and_returns(
             transform, self._none_of(contour), *numbers, self._near_periods, follow
         )
@@ -409,14 +452,16 @@ class ContourInversion:
 
     # Nodes.
 
-    def _n_fewest(self, contour: Contour) -> int:
-        """Number of nodes that a contour has at least."""
+    def _n_fewest(self, contour: Contour, is_short: bool = True) -> int:
+        """Number of nodes that a contour has at least; shorter ones are enough far out."""
         if self._tilts.few_blocks:
             return int(self._effort * SETTINGS.n_nodes_of_few_blocks)
         scale = body = self._tilts.scales[-1]
         if contour.tilt_index <= EXTREME:
             deviation = self._tilts.deviation(contour.side, contour.tilt_index)
-            scale = np.fmin(max(deviation, SETTINGS.least_deviation * body), body)
+            is_short &= self.is_short
+            most = body * (SETTINGS.most_deviation_rough if is_short else 1.0)
+            scale = np.fmin(max(deviation, SETTINGS.least_deviation * body), most)
         period = self._length(contour.period_index)
         height = self._effort * SETTINGS.height
         return math.ceil(height * period / (2.0 * np.pi * scale))
@@ -432,6 +477,11 @@ class ContourInversion:
         """Number of nodes that a contour has at first."""
         cheap = min(self._n_cheap(contour), self._most_filled)
         return min(max(self._n_fewest(contour), cheap), self._n_whole(contour))
+
+    def _n_usual(self, contour: Contour) -> int:
+        """The same without a tolerance, or nearer to the mean."""
+        fewest = self._n_fewest(contour, is_short=False)
+        return min(max(self._n_first(contour), fewest), self._n_whole(contour))
 
     @cached_method
     def _n_affordable(self, contour: Contour, insist: bool) -> int:
@@ -449,7 +499,8 @@ class ContourInversion:
     def _n_cheap(self, contour: Contour) -> int:
         """Nodes of a pass of which fewer cost as much."""
         rows = self._transform.most_rows(*self._tilt(contour))
-        return max(1, int(self._effort * SETTINGS.cheap_pass) // rows)
+        numbers = SETTINGS.cheap_pass_rough if self.is_short else SETTINGS.cheap_pass
+        return max(1, int(self._effort * numbers) // rows)
 
     def _tilt(self, contour: Contour) -> tuple[float, bool]:
         """The tilt, and whether it is extreme."""

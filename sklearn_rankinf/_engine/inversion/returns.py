@@ -61,6 +61,7 @@ def first_nodes_and_returns(
     log_transform: LogTransform,
     nodes: Nodes,
     first: int,
+    start: int,
     whole: int,
     n_samples: int,
     known: Floats,
@@ -76,6 +77,8 @@ def first_nodes_and_returns(
         The contour, without nodes.
     first : int
         Number of nodes.
+    start : int
+        Number of nodes behind which samples are taken; those up to there belong to the decay.
     whole : int
         Number of nodes to the end of a period of the transform, beyond which nothing follows.
     n_samples : int
@@ -85,9 +88,9 @@ def first_nodes_and_returns(
     follow : bool
         Whether the nodes around these heights, and at the end of a period, belong to the sum.
     """
-    spread = min(_SPREAD, whole / first)
+    spread = min(_SPREAD, whole / start)
     fractions = (np.arange(1, n_samples + 1) * _GOLDEN) % 1.0
-    places: Floats = np.asarray(first * spread**fractions, dtype=np.float64)
+    places: Floats = np.asarray(start * spread**fractions, dtype=np.float64)
     # A sample stands for its share of the logarithms; a known return for as many terms as the first
     # nodes, to both sides, and the end of a period to one.
     shares = places * (math.log(spread) / n_samples)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.fft import fft, ifft, irfft, next_fast_len
 from scipy.ndimage import maximum_filter1d
 
@@ -127,9 +128,18 @@ class Nodes:
         Of values that are multiples of a span h it is ``M(z) h / (1 - exp(-z h))``, the sum over
         all of them from a multiple on.
         """
-        divisor = -np.expm1(-self.z * self.span) / self.span if self.span else self.z
         scale = self.log_transform[0].real if self.scale is None else self.scale
-        return np.asarray(np.exp(self.log_transform - scale) / divisor)
+        return np.asarray(np.exp(self.log_transform - scale) / self._divisors)
+
+    @property
+    def _divisors(self) -> Complexes:
+        whole = -np.expm1(-self.z * self.span) / self.span if self.span else self.z
+        return np.asarray(whole)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """Sizes of the terms of a transform that does not decay."""
+        return 1.0 / np.abs(self._divisors)
 
     @cached_property
     def sizes(self) -> Floats:
@@ -151,13 +161,18 @@ class Nodes:
         )
 
     def tail(
-        self, s: Floats, sign: int, taper: bool, farther: Sequence[Nodes] = ()
+        self,
+        s: Floats,
+        sign: int,
+        taper: bool,
+        farther: Sequence[Nodes] = (),
+        are_complete: ArrayLike = True,
     ) -> tuple[Floats, Floats]:
         """Log tails, and their relative errors if the sum of the terms is off by 1.
 
         The tail of the other side is the complement of that of the contour's. A taper lets the
         second half of the terms fade out, so that truncation rings only close to jumps. Terms of
-        nodes farther out are added.
+        nodes farther out are added, and to some values the probability on the damped side.
         """
         log_scale = self.log_scale(s)
         total = self.side * self._sum(self._terms * fade(self.z.size) if taper else self._terms, s)
@@ -165,7 +180,7 @@ class Nodes:
             total = total + self.side * nodes._sum(nodes._terms, s)
         # Aliases on the damped side add 1 / (exp(|theta| T) + 1) of their probability.
         inside = self.log_harmless - np.logaddexp(0.0, abs(self.theta) * 2.0 * np.pi / self.step)
-        total = total + np.exp(np.minimum(inside - log_scale, 700.0))
+        total = total + np.where(are_complete, np.exp(np.minimum(inside - log_scale, 700.0)), 0.0)
         log_factor = log_scale
         if self.side != sign:
             total = 1.0 - total * np.exp(np.minimum(log_scale, 50.0))
