@@ -460,15 +460,19 @@ def test_power_of_a_comparison():
 
 
 @pytest.mark.parametrize("method", ["swap", "influence"])
-def test_comparisons_and_widths_do_not_depend_on_the_jobs(method, monkeypatch):
+def test_comparisons_do_not_depend_on_the_jobs(method, monkeypatch):
     # Several data sets in each of several chunks.
-    monkeypatch.setattr("sklearn_rankinf._planning.simulation._CELLS_PER_CHUNK", 2000)
+    monkeypatch.setattr("sklearn_rankinf._planning.simulation._CELLS_PER_CHUNK", 600)
     options = {"auc_a": 0.8, "auc_b": 0.6, "n_resamples": 30}
     one, two = (
-        metric_comparison_power(200, 20, method=method, n_jobs=n_jobs, **options).to_dict()
+        metric_comparison_power(60, 12, method=method, n_jobs=n_jobs, **options).to_dict()
         for n_jobs in (1, 2)
     )
     assert one == two
+
+
+def test_widths_do_not_depend_on_the_jobs(monkeypatch):
+    monkeypatch.setattr("sklearn_rankinf._planning.simulation._CELLS_PER_CHUNK", 2000)
     one, two = (
         metric_interval_width(200, 20, auc=0.8, n_resamples=30, n_jobs=n_jobs).to_dict()
         for n_jobs in (None, 2)
