@@ -119,10 +119,10 @@ _FILE: Options = {
     "--decimal": _option("decimal separator, '.' by default", metavar="TEXT", default="."),
 }
 _UNITS: Options = {
-    "--group": _option(
+    "--groups": _option(
         "column with the query of each item; items are ranked within each query", metavar="COLUMN"
     ),
-    "--cluster": _option(
+    "--clusters": _option(
         "column with the cluster of each item, such as a patient or a scaffold; items of one "
         "cluster are not independent",
         metavar="COLUMN",
@@ -135,7 +135,7 @@ _REPORT: Options = {
         type=_one_cut_off,
     ),
     "--metric": _several(
-        "also test another metric, such as roc_auc, bedroc or ndcg@10; with --group the metric of "
+        "also test another metric, such as roc_auc, bedroc or ndcg@10; with --groups the metric of "
         "each query instead of average_precision; may be repeated",
         metavar="NAME",
     ),

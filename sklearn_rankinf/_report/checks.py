@@ -208,7 +208,7 @@ def mixed_clusters(facts: Facts) -> str | None:
     )
 
 
-@of_all("Pass the source of each sample as clusters (--cluster).")
+@of_all("Pass the source of each sample as clusters (--clusters).")
 def clusters_not_given(facts: Facts) -> str | None:
     if facts.has_clusters or not facts.has_repeated_index:
         return None
@@ -310,7 +310,7 @@ def perfect_ranking(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str
 
 
 @of_each(
-    "Keep one sample from each source, or pass the source of each sample as clusters (--cluster)."
+    "Keep one sample from each source, or pass the source of each sample as clusters (--clusters)."
 )
 def repeated_samples(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str | None:
     if facts.has_clusters or ranking.n_blocks < _N_REPEATED:

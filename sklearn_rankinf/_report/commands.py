@@ -130,7 +130,7 @@ def _completed(
 
 def _check_options(arguments: argparse.Namespace) -> None:
     """Raise an error for options of the report that contradict each other."""
-    apart = {"cluster": ("metric",), "group": ("k", "plots", "html")}
+    apart = {"clusters": ("metric",), "groups": ("k", "plots", "html")}
     reasons = {
         "metric": "its tests need independent items",
         "k": "write the cut-off after the name of the metric, such as --metric ndcg@10",
@@ -390,7 +390,7 @@ def _goal(metric: Metric, arguments: argparse.Namespace) -> str:
 def _read(arguments: argparse.Namespace) -> Table:
     """Read the columns of a file."""
     _progress(f"reading {arguments.file}")
-    options = {name: getattr(arguments, name, None) for name in ("group", "cluster")}
+    options = {name: getattr(arguments, name, None) for name in ("groups", "clusters")}
     table = read_table(
         arguments.file,
         arguments.label,

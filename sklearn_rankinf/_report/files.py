@@ -77,8 +77,8 @@ def read_table(
     *,
     pos_label: str | None = None,
     lower_columns: Sequence[str] = (),
-    group: str | None = None,
-    cluster: str | None = None,
+    groups: str | None = None,
+    clusters: str | None = None,
     sep: str | None = None,
     decimal: str = ".",
 ) -> Table:
@@ -106,7 +106,7 @@ def read_table(
         raise CommandError(f"--decimal must be a character such as '.' or ','; got {decimal!r}.")
     if sep is not None and len(sep) != 1 and sep not in ("\\t", "\\s+"):
         raise CommandError(f"--sep must be one character, '\\t' or '\\s+'; got {sep!r}.")
-    wanted = list(dict.fromkeys([label, *score_columns, *filter(None, [group, cluster])]))
+    wanted = list(dict.fromkeys([label, *score_columns, *filter(None, [groups, clusters])]))
     columns = _read_columns(pd, path, wanted, sep)
     if not len(columns[label]):
         raise CommandError(f"{path!r} has no rows below its header line.")
@@ -118,7 +118,7 @@ def read_table(
     return Table(
         _is_positive(pd, columns[label], label, pos_label, decimal),
         scores,
-        *(None if name is None else _as_names(columns[name], name) for name in (group, cluster)),
+        *(None if name is None else _as_names(columns[name], name) for name in (groups, clusters)),
     )
 
 

@@ -48,7 +48,7 @@ _NEVER = "never"
 _NEVER_NOTE = f"{_NEVER}: at this k no number of hits is significant."
 CLUSTERS_HINT = (
     "All samples were treated as independent. If several samples come from one source, such as "
-    "images of one patient, pass clusters (--cluster): without them p-values and intervals are "
+    "images of one patient, pass clusters (--clusters): without them p-values and intervals are "
     "wrong."
 )
 _CUMULATIVE = (

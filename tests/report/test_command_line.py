@@ -315,13 +315,13 @@ def test_report_of_clusters(frame, tmp_path, capsys):
     path, pairs = tmp_path / "clusters.csv", np.arange(200) // 2
     table = frame.assign(pair=pairs, both=frame["y"].to_numpy()[pairs * 2])
     table.to_csv(path, index=False)
-    argv = ["report", str(path), "--label", "both", "--score", "s1", "--cluster", "pair"]
+    argv = ["report", str(path), "--label", "both", "--score", "s1", "--clusters", "pair"]
     assert main([*argv, "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["rankers"]
     expected = average_precision_test(table["both"], table["s1"], clusters=pairs)
     assert row["test"] == expected.to_dict()
     assert main([*argv, "--metric", "roc_auc"]) == 2
-    assert "--metric cannot be combined with --cluster" in capsys.readouterr().err
+    assert "--metric cannot be combined with --clusters" in capsys.readouterr().err
     argv[3] = "y"
     directory = tmp_path / "plots"
     assert main([*argv, "--json", "--plots", str(directory)]) == 0

@@ -218,7 +218,7 @@ def test_compare_two(three, scores, capsys):
     )
     summary = result.summary().replace("Recall at 30", "Recall at 10 % (k = 30)")
     assert text == unwrapped(f"A is good, B is coarse. {summary}")
-    assert main(["compare", three, *options, "--metric", "roc_auc", "--cluster", "patient"]) == 0
+    assert main(["compare", three, *options, "--metric", "roc_auc", "--clusters", "patient"]) == 0
     clusters = np.arange(300) // 3
     clustered = metric_comparison_test(
         scores["hit"],
@@ -230,7 +230,7 @@ def test_compare_two(three, scores, capsys):
 
 
 def test_compare_two_over_queries_in_json(three, scores, capsys):
-    options = ["--label", "hit", "--score", "good", "--score", "coarse", "--group", "query"]
+    options = ["--label", "hit", "--score", "good", "--score", "coarse", "--groups", "query"]
     assert main(["compare", three, *options, "--lower-is-better", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     result = metric_comparison_test(
@@ -292,7 +292,7 @@ def test_fractions_are_percentages_in_comparisons(three, capsys):
     text = capsys.readouterr().out
     assert text.startswith("Enrichment at 5 % (k = 15)\n")
     assert "the largest enrichment at 5 % (k = 15), " in unwrapped(text)
-    assert main(["report", three, *options[:4], "--group", "query", *options[-2:]]) == 0
+    assert main(["report", three, *options[:4], "--groups", "query", *options[-2:]]) == 0
     assert "Mean enrichment at 5 % over 5 queries was " in unwrapped(capsys.readouterr().out)
 
 
@@ -338,7 +338,7 @@ def test_compare_long_rankings_as_the_report_does(
         assert found["pvalue"] == report.comparison.pvalue
 
 
-@pytest.mark.parametrize("unit", [[], ["--group", "query"], ["--cluster", "same"]])
+@pytest.mark.parametrize("unit", [[], ["--groups", "query"], ["--clusters", "same"]])
 def test_compare_warns_of_reversed_scores(three, scores, capsys, tmp_path, unit):
     same = scores.groupby("hit").cumcount() // 2 + 1000 * scores["hit"]
     path = str(tmp_path / "reversed.csv")
@@ -370,7 +370,7 @@ def test_warning_follows_the_check_of_the_report(shift, capsys, tmp_path):
 
 def test_clusters_with_different_labels_are_compared_without_warning(three, capsys):
     options = ["--label", "hit", "--score", "good", "--lower-score", "third"]
-    assert main(["compare", three, *options, "--cluster", "patient"]) == 0
+    assert main(["compare", three, *options, "--clusters", "patient"]) == 0
     assert capsys.readouterr().err == ""
 
 
@@ -409,7 +409,7 @@ def limits(interval):
 
 def test_compare_several_over_queries_in_json(three, scores, capsys):
     options = ["--label", "hit", "--score", "good", "--score", "third", "--lower-score", "coarse"]
-    options += ["--group", "query", "--metric", "ndcg@10"]
+    options += ["--groups", "query", "--metric", "ndcg@10"]
     assert main(["compare", three, *options, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     frame = pd.read_csv(three, sep="\t")
@@ -448,7 +448,7 @@ def test_compare_several_over_queries_in_json(three, scores, capsys):
             ["--score", "good", "--score", "coarse", "--metric", "recall"],
             "recall needs a cut-off",
         ),
-        (["--score", "good", "--score", "coarse", "--cluster", "nope"], "has no column 'nope'"),
+        (["--score", "good", "--score", "coarse", "--clusters", "nope"], "has no column 'nope'"),
     ],
 )
 def test_compare_refuses(three, options, message, capsys):
@@ -457,7 +457,7 @@ def test_compare_refuses(three, options, message, capsys):
 
 
 def test_report_over_queries(three, scores, capsys):
-    options = ["--label", "hit", "--score", "good", "--group", "query"]
+    options = ["--label", "hit", "--score", "good", "--groups", "query"]
     assert main(["report", three, *options]) == 0
     queries = [str(i % 5) for i in range(300)]
     test = average_precision_test(scores["hit"], scores["good"], groups=queries)
@@ -471,12 +471,12 @@ def test_report_over_queries(three, scores, capsys):
     assert found["test"] == json.loads(as_json)
     for option in (["--html", "x.html"], ["--plots", "x"], ["--k", "10"]):
         assert main(["report", three, *options, *option]) == 2
-        message = f"{option[0]} cannot be combined with --group"
+        message = f"{option[0]} cannot be combined with --groups"
         assert message in capsys.readouterr().err
 
 
 def test_report_over_queries_by_other_metrics(three, scores, capsys):
-    options = ["--label", "hit", "--score", "good", "--group", "query"]
+    options = ["--label", "hit", "--score", "good", "--groups", "query"]
     more = ["--metric", "precision@10", "--metric", "average_precision@10"]
     assert main(["report", three, *options, *more, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rankings"]
@@ -514,7 +514,7 @@ def test_report_over_queries_by_other_metrics(three, scores, capsys):
     ],
 )
 def test_report_over_queries_refuses(three, capsys, options, message):
-    command = ["report", three, "--label", "hit", "--score", "good", "--group", "query"]
+    command = ["report", three, "--label", "hit", "--score", "good", "--groups", "query"]
     assert main([*command, *options]) == 2
     assert message in capsys.readouterr().err
 
@@ -538,7 +538,7 @@ def test_a_warning_is_one_line_and_shown_once(tmp_path, capsys):
     frame = pd.DataFrame({"query": query, "relevant": relevant, "score": rng.normal(size=120)})
     frame.to_csv(tmp_path / "run.csv", index=False)
     file = str(tmp_path / "run.csv")
-    options = ["--label", "relevant", "--score", "score", "--group", "query"]
+    options = ["--label", "relevant", "--score", "score", "--groups", "query"]
     assert main(["report", file, *options]) == 0
     assert capsys.readouterr().err == (
         "rankinf report: warning: 1 of 6 queries have no positives in y_true ('0'); their average "

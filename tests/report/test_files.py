@@ -70,7 +70,7 @@ def _pyarrow():
 def test_parquet(frame, tmp_path, suffix):
     path = tmp_path / f"scores{suffix}"
     frame.to_parquet(path)
-    table = read_table(str(path), "hit", ["score"], group="query")
+    table = read_table(str(path), "hit", ["score"], groups="query")
     check(table, frame)
     assert_array_equal(table.groups, frame["query"])
     with pytest.raises(CommandError, match="no column 'z'; its columns are 'query', 'hit'"):
@@ -104,13 +104,13 @@ def test_decimal_commas(frame, tmp_path):
 def test_lower_is_better_and_units(frame, tmp_path):
     path = tmp_path / "scores.csv"
     frame.to_csv(path, index=False)
-    table = read_table(str(path), "hit", ["score"], lower_columns=["score"], cluster="query")
+    table = read_table(str(path), "hit", ["score"], lower_columns=["score"], clusters="query")
     assert_array_equal(table.scores["score"], -frame["score"])
     assert_array_equal(table.clusters, frame["query"])
     assert table.groups is None
     frame.assign(query=[None, *frame["query"][1:]]).to_csv(path, index=False)
     with pytest.raises(CommandError, match="column 'query' has missing values in 1 of 40 rows"):
-        read_table(str(path), "hit", ["score"], group="query")
+        read_table(str(path), "hit", ["score"], groups="query")
 
 
 @pytest.mark.parametrize("ending", ["xlsx", "XLSM", "xls", "ods"])
@@ -183,7 +183,7 @@ def test_separator_is_one_character(tmp_path):
 
 def test_queries_and_clusters_are_texts(tmp_path):
     text = "hit,score,query\n1,3,1\n0,2,01\n0,1,001\n1,4,1.0\n"
-    table = read_text(tmp_path, text, group="query", cluster="query")
+    table = read_text(tmp_path, text, groups="query", clusters="query")
     assert table.groups.tolist() == table.clusters.tolist() == ["1", "01", "001", "1.0"]
 
 
@@ -279,7 +279,7 @@ def test_types_of_parquet(tmp_path):
     frame["zoned"], frame["lasts"] = when.tz_localize("UTC"), when - when[0]
     frame["text"], frame["query"] = ["1,5", "2"], ["01", "1"]
     frame.set_index("query").to_parquet(path)
-    table = read_table(str(path), "hit", ["large", "text"], decimal=",", group="query")
+    table = read_table(str(path), "hit", ["large", "text"], decimal=",", groups="query")
     assert table.is_positive.tolist() == [1, 0]
     assert table.scores["large"].tolist() == [2**63 + 1, 2**63]
     assert table.scores["text"].tolist() == [1.5, 2.0]
@@ -303,7 +303,7 @@ def test_a_name_is_there_once(tmp_path, sep):
 def test_a_byte_order_mark_is_no_part_of_a_name(frame, tmp_path):
     path = tmp_path / "scores.csv"
     frame.to_csv(path, index=False, encoding="utf-8-sig", quoting=2)
-    check(read_table(str(path), "hit", ["score"], group="query"), frame)
+    check(read_table(str(path), "hit", ["score"], groups="query"), frame)
 
 
 QUOTES = {
