@@ -154,6 +154,8 @@ class MetricComparisonTestResult(DifferenceResult):
     ----------
     metric : metric
         The metric, with a number of samples as its cut-off if it has one.
+    names : list
+        Names of the two rankers.
     statistic_a, statistic_b : float
         Value of the metric for each ranking, or its mean over queries for each run.
     difference : float
@@ -203,6 +205,7 @@ class MetricComparisonTestResult(DifferenceResult):
     """
 
     metric: Metric
+    names: list[Any] = field(repr=False)
     statistic_a: float
     statistic_b: float
     difference: float
@@ -576,6 +579,7 @@ def _compare(
         pvalue, interval = _hits_pvalue(both, alternative, method)
     return MetricComparisonTestResult(
         metric=metric,
+        names=sample.names,
         statistic_a=both.values[0],
         statistic_b=both.values[1],
         difference=both.difference,
@@ -862,6 +866,7 @@ def _compare_runs(
     means = values.mean(axis=0)
     return MetricComparisonTestResult(
         metric=metric,
+        names=sample.names,
         statistic_a=float(means[0]),
         statistic_b=float(means[1]),
         difference=float(differences.mean()),

@@ -29,7 +29,6 @@ from sklearn_rankinf._ranking import Sample, check_confidence_level, check_optio
 from sklearn_rankinf._results import shortened, state_pvalue
 from sklearn_rankinf._statistics.increments import Floats
 
-_NAMES = ("A", "B")
 _SCALES = ("linear", "log")
 # Largest number of queries that are named on an axis.
 _MAX_QUERIES = 40
@@ -57,7 +56,7 @@ class ComparisonDisplay(ScoresDisplay):
         positive rates for ROC AUC; ranks and recall for other metrics. Without curves only the
         difference is drawn, or the difference below the differences of the queries.
     name : sequence of str, optional
-        Names of the rankers; by default A and B, or those in the result.
+        Names of the rankers, instead of those in the result.
 
     Attributes
     ----------
@@ -122,7 +121,7 @@ class ComparisonDisplay(ScoresDisplay):
     >>> result = metric_comparison_test(
     ...     y_true, {"strong": strong, "weak": weak}, metric="roc_auc", method="delong"
     ... )
-    >>> display = ComparisonDisplay(result, name=["strong", "weak"])
+    >>> display = ComparisonDisplay(result)
     >>> display.plot()  # doctest: +SKIP
     <...>
     """
@@ -241,20 +240,18 @@ class ComparisonDisplay(ScoresDisplay):
         curves = None
         if pair.n_queries is None:
             curves = [curve_kind(pair.metric).points(ranking) for ranking in sample.rankings]
-        name = list(rankers) if name is None else name
         return cls(pair, curves=curves, name=name).plot(ax, **drawn)
 
     def _read(self, name: Any) -> list[str]:
         """Return the names of the rankers."""
-        if isinstance(self.results, MetricComparisonTestResult):
-            own: Sequence[Any] = _NAMES
-        elif isinstance(self.results, MetricMultipleComparisonTestResult):
-            own = self.results.names
-        else:
+        if not isinstance(
+            self.results, MetricComparisonTestResult | MetricMultipleComparisonTestResult
+        ):
             raise TypeError(
                 "results must be the result of metric_comparison_test or "
                 f"metric_multiple_comparison_test; got {type(self.results).__name__}."
             )
+        own = self.results.names
         given = next(names for names in (name, self.name, own) if names is not None)
         if isinstance(given, str) or len(given) != len(own):
             raise ValueError(
