@@ -237,7 +237,7 @@ def compare(arguments: argparse.Namespace) -> None:
             if table.groups is None:
                 method = comparison_method(metric, positive.size, _N_PERMUTATIONS)
             result = metric_comparison_test(positive, table.scores, method=method, **options)
-            found = {"names": list(table.scores), **result.to_dict()}
+            found = result.to_dict()
             parts = ["A is {}, B is {}.".format(*table.scores)]
         else:
             result = metric_multiple_comparison_test(positive, table.scores, **options)

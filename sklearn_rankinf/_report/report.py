@@ -530,7 +530,7 @@ class _Study:
             method = comparison_method(self.metric, self.sample.n_items, n_resamples)
             pair = metric_comparison_test(
                 self.sample.positive,
-                {"a": self.sample.scores[other], "b": self.sample.scores[best]},
+                {self.sample.names[one]: self.sample.scores[one] for one in (other, best)},
                 metric=self.metric,
                 method=method,
                 **self._by_cluster,

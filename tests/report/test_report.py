@@ -151,7 +151,7 @@ def test_two_rankers_are_compared_by_rank_swap():
     scores = {"noise": THREE["noise"], "good": GOOD}
     report = rank_significance_report(Y, scores, n_resamples=499, random_state=3, alpha=0.1)
     expected = metric_comparison_test(
-        Y, {"noise": THREE["noise"], "GOOD": GOOD}, n_resamples=499, random_state=3
+        Y, {"noise": THREE["noise"], "good": GOOD}, n_resamples=499, random_state=3
     )
     (found,) = report.differences
     assert (found.ranker, found.reference) == ("noise", "good")
