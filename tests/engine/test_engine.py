@@ -320,8 +320,7 @@ def test_no_tilt_bounds_tails_up_to_the_reach_of_the_first_tilts(n_samples, n_po
     null, _, scale = contour_inversion(n_samples, n_positives)
     blocks = increments((1,) * n_samples, n_positives)
     tilted_by = sign * np.geomspace(0.2, 60.0, 300) / scale
-    # One by one: together they leave the range of floats.
-    log_mgfs = [transform.log_transform(blocks, n_positives, [t])[0].real for t in tilted_by]
+    log_mgfs = np.array([bands.tilted_bands(blocks, n_positives, t)[1] for t in tilted_by])
     for enough in (-1.0, -3.0, -6.0):
         reach = sign * null.unbounded_up_to(sign, enough)
         bound = np.min(log_mgfs - tilted_by * reach)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from dataclasses import replace
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -20,9 +22,11 @@ from sklearn_rankinf._engine import solvers
 from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.exact import near_maximum
 from sklearn_rankinf._engine.inversion import bands, transform
+from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
 from sklearn_rankinf._metrics.metrics import AveragePrecision, DiscountedCumulativeGain
 from sklearn_rankinf._null import distribution as _frozen_distributions
 from sklearn_rankinf._statistics.additive import increments_of
+from sklearn_rankinf._statistics.increments import Increments
 
 pytestmark = pytest.mark.numeric
 
@@ -97,6 +101,88 @@ def test_transform_under_strong_tilts(n_samples, n_positives, theta):
     trimmed = transform.log_transform(blocks, n_positives, [theta], kept, balance)
     if theta < 1e5 or trimmed.real > -np.inf:
         assert_allclose(trimmed.real, expected, rtol=1e-11, atol=1e-10)
+
+
+def log2_of_exact_sum(blocks, n_positives):
+    """``log2 E 2**S`` of whole increments, from a sum over all placements in whole numbers."""
+    ways, shift = {0: 1}, 0
+    for b, size in enumerate(blocks.sizes.tolist()):
+        parts = [
+            (h + y, int(blocks.gain(b, h, y)), math.comb(size, y) * way)
+            for h, way in ways.items()
+            for y in range(min(size, n_positives - h) + 1)
+        ]
+        lowest = min(gain for _, gain, _ in parts)
+        ways, shift = Counter(), shift + lowest
+        for h, gain, way in parts:
+            ways[h] += way << (gain - lowest)
+    total = Fraction(ways[n_positives], math.comb(int(blocks.sizes.sum()), n_positives))
+    return shift + log2_of(total.numerator) - log2_of(total.denominator)
+
+
+def log2_of(number):
+    """Binary logarithm of a whole number of any size."""
+    bits = max(number.bit_length() - 60, 0)
+    return bits + math.log2(number >> bits)
+
+
+def blocks_that_leave_the_range():
+    """Structures whose rows are far apart: sizes, coefficients and number of positives."""
+    noise = np.random.default_rng(5).integers(0, 3, 120)
+    powers = np.append(2.0 ** np.arange(16, -1, -1), np.zeros(84))
+    one, none = np.ones(120), np.zeros(120)
+    several = np.array([[6, 3, 4], [20, 18, 26], [0, 10, 37], [18, 34, 11]])
+    return [
+        (7, Increments(several[0], *several[1:].astype(float))),
+        (60, Increments(one.astype(int), one, noise.astype(float), none)),
+        (91, Increments(np.ones(101, dtype=int), np.zeros(101), powers, np.zeros(101))),
+        (
+            200,
+            Increments(np.array([90, 120, 150]), *np.array([[1.0, 2.0, 0], [3, 0, 1], [0, 1, 0]])),
+        ),
+    ]
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("factor", [1.0, 4.0])
+@pytest.mark.parametrize("which", range(4))
+def test_rows_that_leave_the_range_are_not_lost(which, sign, factor):
+    # Rows far below others matter later; where they may be lost nothing is returned.
+    n_positives, blocks = blocks_that_leave_the_range()[which]
+    parts = (sign * factor * part for part in blocks.coefficients)
+    blocks = Increments(blocks.sizes, *parts)
+    theta = math.log(2.0)
+    expected = log2_of_exact_sum(blocks, n_positives) * theta
+    ranked = RankingTransform(blocks, blocks, n_positives)
+    assert_allclose(ranked.log_mgfs(np.array([theta])), [expected], rtol=1e-11)
+    assert_allclose(ranked.log_mgfs(theta * np.array([0.1, 0.3, 1.0]))[-1], expected, rtol=1e-11)
+    z = np.array([theta, theta + 1e-9j])
+    found = [
+        transform.log_transform(blocks, n_positives, nodes, None, balance)[0].real
+        for nodes in (z, z.real[:1])
+        for balance in (None, bands.balances(blocks, n_positives, theta))
+    ]
+    found += [ranked.at(theta, z, is_extreme, False)[0].real for is_extreme in (False, True)]
+    known = np.array(found)[np.isfinite(found)]
+    assert_allclose(known, np.full(known.shape, expected), rtol=1e-11)
+
+
+def test_rows_are_balanced_under_an_extreme_tilt():
+    # Newton's method alone does not reach the odds of these hits.
+    weights = 0.5 ** np.arange(201)
+    blocks = Increments(np.ones(201, dtype=int), 0.0 * weights, weights, 0.0 * weights)
+    tilts = 2.0 ** np.arange(10, 22)
+    hits = np.concatenate([bands.mean_hits(blocks, 181, tilt).sum(axis=1) for tilt in tilts])
+    assert_allclose(hits, 181.0, rtol=1e-4)
+    # Nearly all hits but 18 are in any of the ranks that add nothing, and E exp(theta S) is nearly
+    # the probability of hits in all others.
+    log_mgf = transform.log_transform(
+        blocks, 181, tilts[-1:], None, bands.balances(blocks, 181, tilts[-1])
+    )
+    far = np.arange(24)
+    log_best = tilts[-1] * weights[far].sum() + math.log(math.comb(177, 157) / math.comb(201, 181))
+    assert log_mgf.real > log_best
+    assert_allclose(log_mgf.real, log_best, rtol=1e-6)
 
 
 def test_rows_are_balanced_whatever_is_asked_for():

@@ -45,6 +45,8 @@ class BandSettings:
     steps_of_extrapolation: int = 3
     part_of_way: float = 0.9
     most_of_last_step: float = 30.0
+    # Steps of Newton's method before every other one halves the interval of the solution.
+    newton_steps: int = 12
     # Difference of the log weights of two mean paths beyond which the lighter is left out.
     far_apart: float = 100.0
     # Half-width of the first window: standard deviations, and hits.
@@ -313,13 +315,19 @@ def _hits_at_odds(
 ) -> tuple[Floats, Floats]:
     """Mean hits at log odds that are shifted so that the hits nearly add up; and the shift.
 
-    Newton's method, with steps of at most 2 where the hits saturate.
+    Newton's method, with steps of at most 2 where the hits saturate; where these are too many, as
+    they are under extreme tilts, every other step halves the interval that holds the solution.
     """
-    for _ in range(SETTINGS.most_steps):
+    even = logit(n_positives / sizes.sum())
+    low, high = (even - end(log_odds, axis=1, keepdims=True) for end in (np.max, np.min))
+    for step in range(SETTINGS.most_steps):
         share = expit(log_odds + shift)
         missing = n_positives - (sizes * share).sum(axis=1, keepdims=True)
+        low, high = np.where(missing > 0.0, shift, low), np.where(missing < 0.0, shift, high)
         slope = (sizes * share * (1.0 - share)).sum(axis=1, keepdims=True)
         shift = shift + missing / np.maximum(slope, 0.5 * np.abs(missing) + 1e-300)
+        if step > SETTINGS.newton_steps and step % 2:
+            shift = np.where(np.abs(missing) >= enough, 0.5 * (low + high), shift)
         if np.all(np.abs(missing) < enough):
             break
     return np.asarray(sizes * share), shift
@@ -570,6 +578,23 @@ class _Step:
         """Log weights of the hits in the block, given all blocks."""
         sums = _log_convolution(ahead, self._past[::-1])
         return np.asarray(self._of_hits + sums[self._of_rows.size - 1 :][: self.y.size])
+
+
+def weights_ahead(
+    increments: Increments, block: int, tilt: float, y: Integers, log_weights: Floats, ahead: Floats
+) -> Floats:
+    """Log weights of a block and later ones by the hits before, from 0, given those of later ones.
+
+    The block has y hits, with these log weights.
+    """
+    reached, state = np.flatnonzero(ahead[y[0] :] > -np.inf) + y[0], np.zeros(ahead.size)
+    if not reached.size:
+        return np.full(ahead.size, -np.inf)
+    # Rows behind later blocks balance those before them.
+    first, last = int(reached[0]), int(reached[-1])
+    state[0] = (ahead[last] - ahead[first]) / max(1, last - first) * (state.size - 1)
+    step = _Step(increments, block, tilt, 0, state, y, log_weights)
+    return step.backward(step.ahead(int(y[0]), ahead[y[0] :]))
 
 
 def _log_convolution(log_a: Floats, log_b: Floats) -> Floats:

@@ -25,7 +25,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.fft import fft, ifft, next_fast_len
 
-from sklearn_rankinf._engine.inversion.bands import Bands, feasible_bands, separated
+from sklearn_rankinf._engine.inversion.bands import (
+    Bands,
+    feasible_bands,
+    separated,
+    weights_ahead,
+)
 from sklearn_rankinf._statistics.hypergeometric import binomial_log_weights, log_probability_of_hits
 from sklearn_rankinf._statistics.increments import Complexes, Floats, Increments, Integers
 
@@ -41,6 +46,13 @@ class TransformSettings:
     most_blocks_of_run: int = 128
     numbers_of_run: int = 6_000
     log_range: float = 300.0
+    # Log of rows that are far from the smallest floats, of what a run without a range loses, of
+    # errors of convolutions by Fourier transforms relative to the norms of their factors, and of an
+    # error of the total that matters.
+    least_row: float = -340.0
+    log_lost: float = -690.0
+    log_fft: float = -34.5
+    log_error: float = -27.0
     # Weights of the first rows, a power of two, are computed for all blocks of a run at once if
     # they are no more numbers than can be cached.
     rows_together: int = 64
@@ -77,7 +89,8 @@ def log_transform(
     cheapest. Rows outside the bands are dropped; without bands all feasible rows are kept. Under a
     strong tilt a row that matters at the end may be far below another in the middle of the pass: a
     balance, block by block (rows) and for all nodes or each (columns), multiplies every hit up to
-    there by its exponential. The result is -inf where the state leaves the range of floats.
+    there by its exponential. The result is -inf where the state leaves the range of floats, or may
+    have lost rows that matter.
     """
     if balance is None:
         balance = np.zeros((increments.sizes.size, 1))
@@ -86,10 +99,11 @@ def log_transform(
     bands = feasible if bands is None else bands.intersection(feasible)
     forward = _ForwardPass(increments, n, n_positives, nodes, bands, balance)
     try:
-        logs = forward.log_rows(0, np.zeros((1, nodes.size)))[1]
+        logs = forward.log_rows(0, np.zeros((1, nodes.size)))[1][-1]
     except LeftTheRangeError:
         return np.full(nodes.size, complex(-np.inf))
-    return np.asarray(logs[-1] - log_probability_of_hits(n, n_positives), dtype=complex)
+    logs = np.where(forward.is_doubtful(logs.real), -np.inf, logs)
+    return np.asarray(logs - log_probability_of_hits(n, n_positives), dtype=complex)
 
 
 def walked_through(
@@ -185,10 +199,13 @@ class _ForwardPass:
         self._log_odds, self._log_q = math.log(p / (1.0 - p)), math.log1p(-p)
         self._balances, self._far_rows = balances, far_rows
         self._costs = self._log_ranges()
+        # Blocks after which rows may be wrong, these, logs of their errors, and balances.
+        self._errors: list[tuple[int, Integers, Floats, Floats]] = []
 
     def log_rows(self, first: int, logs: NDArray[Any]) -> tuple[int, NDArray[Any]]:
         """First row and log weights after all blocks, from those before them."""
         self._first, self._balance = first, self._balances[0]
+        self._log_divisor, self._range = np.zeros(1), 0.0
         logs = logs + self._log_factors(logs.shape[0])
         self._log_scale = logs.real.max(axis=0)
         self._state = np.exp(logs - self._log_scale).astype(self._z.dtype, copy=False)
@@ -230,11 +247,14 @@ class _ForwardPass:
         if balances.shape[1] == 1:
             tilts = np.array([tilts.min(), tilts.max()])
         single, costs = c.sizes == 1, np.zeros(c.sizes.size)
+        self._growth = np.where(single, 0.0, np.log1p(most))
         for before in (self._low - 1, self._high):
             for y in (1, most):
                 gain = c.cross * before + c.linear + c.square * y
                 log_odds = self._log_odds + np.multiply.outer(gain, tilts) + balances
                 of_a_hit = np.abs(log_odds).max(axis=1)
+                of_an_item = np.where(single, log_odds.max(axis=1), 0.0)
+                self._growth = np.maximum(self._growth, of_an_item)
                 # All weights of a block add up to (q + p exp(gain of a hit))**size.
                 total = c.sizes * (self._log_q + np.logaddexp(0.0, log_odds.max(axis=1)))
                 several = np.maximum(np.abs(total), most * of_a_hit - c.sizes * self._log_q)
@@ -246,13 +266,68 @@ class _ForwardPass:
         of_items = np.where(single, costs, math.inf)
         return costs.tolist(), of_items.tolist(), moved.tolist()
 
+    def is_doubtful(self, log_totals: Floats) -> NDArray[np.bool_]:
+        """Whether what rows have lost, or rounding errors of Fourier transforms, may matter.
+
+        A product below the smallest float is lost, and with it at most that float times the
+        exponential of the range of a run, in the unit of the state. Unless a row ends a run near
+        there, that is negligible in each row. Errors of Fourier transforms are those of the largest
+        row in all of them. Either is multiplied by all that later blocks add, and compared with the
+        total. No term is larger than at the real part of its node.
+        """
+        if not self._errors:
+            return np.zeros(log_totals.shape, dtype=bool)
+        tilts, last = self._z.real, self._increments.sizes.size
+        if not np.ptp(tilts):
+            tilts, log_totals = tilts[:1], log_totals.max(keepdims=True)
+        worst, ahead = np.full(tilts.shape, -np.inf), np.full((self._m + 1, tilts.size), -np.inf)
+        ahead[self._m] = 0.0
+        for end, rows, log_errors, balance in self._errors[::-1]:
+            for block in range(last - 1, end - 1, -1):
+                ahead = self._behind(block, ahead, tilts)
+            last, errors = end, log_errors[:, : tilts.size] + np.outer(self._m - rows, balance)
+            worst = np.maximum(worst, (errors + ahead[rows]).max(axis=0))
+        return np.broadcast_to(worst > log_totals + SETTINGS.log_error, self._z.shape)
+
+    def _behind(self, block: int, ahead: Floats, tilts: Floats) -> Floats:
+        """Log weights of a block and later ones, by the hits before, from those of later ones."""
+        size = int(self._increments.sizes[block])
+        y = np.arange(self._least[block], min(size, int(self._most[block]), self._m) + 1)
+        log_weights = binomial_log_weights(size, min(size, self._m), self._n_samples, self._m)[y]
+        if y.size > SETTINGS.hits_together:
+            logs = [
+                weights_ahead(self._increments, block, tilt, y, log_weights, ahead[:, i])
+                for i, tilt in enumerate(tilts.tolist())
+            ]
+            return np.column_stack(logs)
+        rows, found = np.arange(self._m + 1), np.full(ahead.shape, -np.inf)
+        for hits, log_weight in zip(y.tolist(), log_weights.tolist(), strict=True):
+            gain = self._increments.gain(block, rows[: rows.size - hits], hits)
+            terms = log_weight + np.multiply.outer(gain, tilts) + ahead[hits:]
+            np.logaddexp(found[: terms.shape[0]], terms, out=found[: terms.shape[0]])
+        return found
+
+    def _note(self, end: int, rows: Integers, log_errors: Any) -> None:
+        """Note errors of rows in the unit of the state, given their logarithms."""
+        logs = self._log_scale + self._log_divisor + np.atleast_2d(log_errors)
+        self._errors.append((end, rows, logs, self._balance))
+
     def _rebalance(self, balance: Floats) -> None:
         """Multiply rows so that their factors are those of another balance."""
         change = balance - self._balance
         if np.any(change):
             n_rows = self._state.shape[0]
             middle = n_rows // 2
-            self._state = self._state * np.exp(np.outer(np.arange(n_rows) - middle, change))
+            exponents = np.outer(np.arange(n_rows) - middle, change)
+            if np.abs(exponents[0]).max() > SETTINGS.log_range:
+                with np.errstate(divide="ignore"):
+                    logs = np.log(self._state.astype(complex)) + exponents
+                top = logs.real.max(axis=0)
+                state = np.exp(logs - top)
+                self._state = state if np.iscomplexobj(self._z) else state.real
+                self._log_scale = self._log_scale + top
+            else:
+                self._state = self._state * np.exp(exponents)
             self._log_scale = self._log_scale + change * (self._first + middle - self._m)
             self._balance = balance
 
@@ -263,11 +338,13 @@ class _ForwardPass:
         last = first + self._state.shape[0] - 1
         grid = np.zeros((self._high[end - 1] - first + 1, self._z.size), dtype=self._z.dtype)
         grid[: self._state.shape[0]] = self._state
-        log_divisor: Any = 0.0
+        self._log_divisor = np.zeros(1)
+        self._range = min(float(self._growth[begin:end].sum()), SETTINGS.log_range)
         n_rows = self._high[begin] - self._low[begin] + 1
         if self._costs[0][begin] + n_rows * self._costs[2][begin] > SETTINGS.log_range:
-            last, log_divisor = self._several(grid, first, last, begin, {})
-            self._keep(grid, last, end, log_divisor)
+            self._range = math.log1p(self._most[begin])
+            last = self._several(grid, first, last, begin, {})
+            self._keep(grid, last, end)
             return
         run = slice(begin, end)
         may_hit = self._most[run] > 0
@@ -285,21 +362,20 @@ class _ForwardPass:
         blocks = zip(*(part.tolist() for part in parts), strict=True)
         for i, (size, low, start, last_start) in enumerate(blocks):
             if size > 1:
-                last, log_step = self._several(grid, low, last, begin + i, of_several)
-                log_divisor = log_divisor + log_step
+                last = self._several(grid, low, last, begin + i, of_several)
                 continue
-            log_divisor = log_divisor + self._log_q
+            self._log_divisor = self._log_divisor + self._log_q
             stop = min(last, last_start)
             if stop >= start:
                 rows = grid[start - first : stop - first + 1]
                 grid[start + 1 - first : stop + 2 - first] += weights.times(i, rows)
                 last = max(last, stop + 1)
-        self._keep(grid, last, end, log_divisor)
+        self._keep(grid, last, end)
 
     def _several(
         self, grid: NDArray[Any], lowest: int, last: int, block: int, known: _Known
-    ) -> tuple[int, Any]:
-        """Pass rows of the grid through any block; returns the last row, and a log divisor."""
+    ) -> int:
+        """Pass rows of the grid through any block; returns the last row."""
         low, high, first = int(self._low[block]), int(self._high[block]), self._first
         size, fewest = int(self._increments.sizes[block]), max(int(self._least[block]), low - last)
         ys = np.arange(fewest, min(int(self._most[block]), high - lowest, size) + 1)
@@ -307,26 +383,30 @@ class _ForwardPass:
         grid[lowest - first : last - first + 1] = 0.0
         if not ys.size:
             # No path of the bands leads on.
-            return last, 0.0
+            return last
         after = grid[low - first : high - first + 1]
         crossed = float(np.abs(self._z.real).max() * abs(self._increments.cross[block]))
         n_parts = self._parts_of_convolution(crossed, last - lowest + 1, ys.size)
         reference: Any = 0.0
         if n_parts:
             rows, log_weights = np.arange(lowest, last + 1), self._log_weights(block, ys)
-            sums, reference = _convolved_in_parts(
+            sums, reference, log_errors = _convolved_in_parts(
                 n_parts, before, rows, ys, log_weights, self._increments, block, self._z
             )
             first_row = lowest + int(ys[0])
             start, stop = max(first_row, low), min(first_row + sums.shape[0] - 1, high)
             after[start - low : stop - low + 1] = sums[start - first_row : stop - first_row + 1]
+            if np.iscomplexobj(sums):
+                logs = log_errors[start - first_row : stop - first_row + 1, None] + reference.max()
+                self._note(block + 1, np.arange(start, stop + 1), logs)
         elif crossed * (last - lowest) * ys[-1] > SETTINGS.log_range:
             reference = self._add_logs(block, before, lowest, ys, after)
         else:
             if block not in known:
                 known = self._weights_of_several(*np.array([[block], [lowest], [last]]))
             reference = self._add_sums(block, before, lowest, ys, known[block], after)
-        return min(high, last + int(ys[-1])), reference
+        self._log_divisor = self._log_divisor + reference
+        return min(high, last + int(ys[-1]))
 
     def _log_weights(self, block: int, y: Integers) -> Floats:
         """Log weights of numbers of hits in a block (rows), with the balance, for all nodes."""
@@ -366,6 +446,9 @@ class _ForwardPass:
         low, high = int(self._low[block]), int(self._high[block])
         is_crossed = bool(self._increments.cross[block])
         if is_crossed:
+            crossed = float(np.abs(self._z.real).max() * abs(self._increments.cross[block]))
+            growth = crossed * before.shape[0] * float(ys[-1])
+            self._range = min(self._range + growth, SETTINGS.log_range)
             powers = geometric_rows(weights.base, weights.ratio, np.empty_like(before))
             if ys[0]:
                 before *= powers ** int(ys[0])
@@ -410,16 +493,20 @@ class _ForwardPass:
         is_large = n_hits >= n_parts * SETTINGS.least_hits_of_fft and not self._far_rows
         return n_parts if is_large and n_products >= SETTINGS.least_products_of_fft else 0
 
-    def _keep(self, grid: NDArray[Any], last: int, end: int, log_divisor: Any) -> None:
+    def _keep(self, grid: NDArray[Any], last: int, end: int) -> None:
         """Keep the rows of the bands, rescaled by powers of two, which are exact."""
         lowest = int(self._low[end - 1])
         state = grid[lowest - self._first : last - self._first + 1]
-        size = np.abs(state).max(axis=0, initial=0.0)
+        sizes = np.abs(state)
+        size = sizes.max(axis=0, initial=0.0)
+        if sizes.min(initial=1.0) < math.exp(SETTINGS.least_row):
+            rows = lowest + np.flatnonzero(sizes.min(axis=1) < math.exp(SETTINGS.least_row))
+            self._note(end, rows, SETTINGS.log_lost + self._range)
         if not (size.min() > 1e-290 and size.max() < 1e290):
             raise LeftTheRangeError
         shift = np.exp2(np.floor(np.log2(size)))
         self._state, self._first = state / shift, lowest
-        self._log_scale = self._log_scale + np.log(shift) + log_divisor
+        self._log_scale = self._log_scale + np.log(shift) + self._log_divisor
 
 
 def _exponentials(z: NDArray[Any], factors: Floats, more: Floats | None = None) -> NDArray[Any]:
@@ -505,25 +592,29 @@ def _convolved_in_parts(
     ys: Integers,
     log_weights: Floats,
     *block_and_nodes: Any,
-) -> tuple[NDArray[Any], Floats]:
+) -> tuple[NDArray[Any], Floats, Floats]:
     """`_convolved` of parts of the rows with parts of the hits, added up."""
     if n_parts == 1:
         return _convolved(before, rows, ys, log_weights, *block_and_nodes)
     total = np.zeros((rows.size + ys.size - 1, before.shape[1]), dtype=before.dtype)
-    reference = np.full(before.shape[1], -np.inf)
+    reference, log_errors = np.full(before.shape[1], -np.inf), np.full(total.shape[0], -np.inf)
     for some in np.array_split(np.arange(rows.size), min(n_parts, rows.size)):
         for hits in np.array_split(np.arange(ys.size), n_parts):
-            part, log_part = _convolved(
+            part, log_part, log_errors_of_part = _convolved(
                 before[some], rows[some], ys[hits], log_weights[hits], *block_and_nodes
             )
             largest = np.maximum(reference, log_part)
             if np.any(largest > reference):
                 total *= np.exp(reference - largest)
+                log_errors += (reference - largest).max()
                 reference = largest
             part *= np.exp(log_part - reference)
             first = int(some[0] + hits[0])
-            total[first : first + part.shape[0]] += part
-    return total, reference
+            here = slice(first, first + part.shape[0])
+            total[here] += part
+            log_errors_of_part += (log_part - reference).max()
+            log_errors[here] = np.logaddexp(log_errors[here], log_errors_of_part)
+    return total, reference, log_errors
 
 
 def _convolved(
@@ -534,12 +625,15 @@ def _convolved(
     increments: Increments,
     block: int,
     z: NDArray[Any],
-) -> tuple[NDArray[Any], Floats]:
-    """All rows after a block by one convolution, the lowest first; and log divisors of nodes."""
+) -> tuple[NDArray[Any], Floats, Floats]:
+    """All rows after a block by one convolution, the lowest first.
+
+    Also log divisors of nodes, and logs of the rounding errors of rows at their common real part.
+    """
     of_rows, of_hits, of_both = separated(increments, block, rows, ys)
     length, is_complex = next_fast_len(of_both.size), np.iscomplexobj(z)
     sums = np.empty((of_both.size, z.size), dtype=before.dtype)
-    reference = np.empty(z.size)
+    reference, log_errors = np.empty(z.size), np.full(of_both.size, -np.inf)
     together = max(1, SETTINGS.fft_at_once // length)
     for begin in range(0, z.size, together):
         some = slice(begin, begin + together)
@@ -550,12 +644,19 @@ def _convolved(
             # Nodes of a contour have one real part, and the same largest term.
             largest = largest.max(keepdims=True)
         reference[some] = largest
-        heads = fft(_exponentials_by_node(nodes, of_hits, logs - largest), length)
+        heads = _exponentials_by_node(nodes, of_hits, logs - largest)
         product = before[:, some].T * _exponentials_by_node(nodes, of_rows)
-        product = fft(product, length, overwrite_x=True)
-        product *= heads
-        product = ifft(product, overwrite_x=True)[:, : of_both.size]
+        if is_complex:
+            norms = np.sqrt((np.abs(heads) ** 2).sum(axis=1) * (np.abs(product) ** 2).sum(axis=1))
+            with np.errstate(divide="ignore"):
+                log_norm = np.log(norms.max()) + SETTINGS.log_fft
+            log_errors = np.maximum(log_errors, log_norm + of_both * nodes[0].real)
+            heads, product = fft(heads, length), fft(product, length, overwrite_x=True)
+            product *= heads
+            product = ifft(product, overwrite_x=True)[:, : of_both.size]
+        else:
+            # Sums of positive terms have no rounding errors relative to other rows.
+            product = np.array([np.convolve(a, b) for a, b in zip(product, heads, strict=True)])
         product *= _exponentials_by_node(nodes, of_both)
-        # Sums of positive terms are negative by rounding only.
-        sums[:, some] = (product if is_complex else np.maximum(product.real, 0.0)).T
-    return sums, reference
+        sums[:, some] = product.T
+    return sums, reference, log_errors
