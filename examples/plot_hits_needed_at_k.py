@@ -104,31 +104,29 @@ print(f"{y_test.sum()} targets among {y_test.size} items")
 
 # %%
 # Recall at k and precision at k have the same test. They report the hits as a fraction of the
-# targets, or as a fraction of the first k items. k may also be a fraction of the list, and an array
-# of k yields one test for each.
+# targets, or as a fraction of the first k items. k may also be a fraction of the list.
 
-from sklearn_rankinf import PrecisionAtK, metric_test, recall_at_k_test
+from sklearn_rankinf import metric_test, recall_at_k_test
 
 cuts = [20, 50, 100, 200]
-recall = recall_at_k_test(y_test, y_score, k=cuts)
-precision = metric_test(y_test, y_score, metric=PrecisionAtK(cuts))
 needed = min_hits_at_k(n_samples, n_positives, k=cuts)
-print("   k  hits  needed  recall  precision         p")
-for i, k in enumerate(cuts):
+print("   k  hits  needed  recall         p  precision         p")
+for k, fewest in zip(cuts, needed, strict=True):
+    recall = recall_at_k_test(y_test, y_score, k=k)
+    precision = metric_test(y_test, y_score, metric=f"precision@{k}")
     print(
-        f"{k:4d}{recall.hits[i]:6.0f}{needed[i]:8d}{recall.statistic[i]:8.3f}"
-        f"{precision.statistic[i]:11.3f}{recall.pvalue[i]:10.1e}"
+        f"{k:4d}{recall.hits:6.0f}{fewest:8d}{recall.statistic:8.3f}{recall.pvalue:10.1e}"
+        f"{precision.statistic:11.3f}{precision.pvalue:10.1e}"
     )
 
 # %%
-# At every k the p-values of recall and precision are the same, since both count the same hits:
-
-print(f"largest difference {np.abs(recall.pvalue - precision.pvalue).max():.0e}")
-
-# %%
+# At every k the p-values of recall and precision are the same, since both count the same hits.
+#
 # The hits of this ranking, compared with the numbers needed:
 
-hits = recall_at_k_test(y_test, y_score, k=every_k).hits
+from sklearn_rankinf import top_k_significance_curve
+
+hits = top_k_significance_curve(y_test, y_score, max_rank=1600).hits
 axis = plt.figure(figsize=(7, 4.2), layout="constrained").gca()
 axis.step(every_k, hits, where="mid", color="#00798c", linewidth=2, label="this ranking")
 for alpha, linestyle in ((0.05, "-"), (0.001, "--")):

@@ -34,20 +34,21 @@ y_score = model.decision_function(X_test)
 # %%
 # Class by class
 # --------------
-# With more than two classes, scores have one column per class. Every field of the result is an
-# array with one entry per class, computed from the exact null distribution of that class.
+# With more than two classes, scores have one column per class. The results are a dict, with
+# the exact test of each class.
 
 from scipy.stats import false_discovery_control
 
 from sklearn_rankinf import average_precision_test
 
-result = average_precision_test(y_test, y_score)
-adjusted_pvalue = false_discovery_control(result.pvalue)
+results = average_precision_test(y_test, y_score)
+pvalues = [result.pvalue for result in results.values()]
+adjusted_pvalues = false_discovery_control(pvalues)
 print("digit  images     AP  chance         p  adjusted")
-for j, null in enumerate(result.null_distribution):
+for (digit, result), adjusted in zip(results.items(), adjusted_pvalues, strict=True):
     print(
-        f"{j:5d}  {result.n_positives[j]:6d}  {result.statistic[j]:.3f}   {null.mean():.3f}  "
-        f"{result.pvalue[j]:.2e}  {adjusted_pvalue[j]:.2e}"
+        f"{digit:5d}  {result.n_positives:6d}  {result.statistic:.3f}   {result.chance:.3f}  "
+        f"{result.pvalue:.2e}  {adjusted:.2e}"
     )
 
 # %%
@@ -67,7 +68,7 @@ print(f"p = {macro.pvalue:.4f}, by {macro.method}; with 95 % confidence {low:.4f
 # such limit. Bonferroni's rule turns the smallest of them into a valid p-value for all classes
 # together:
 
-print(f"ten times the smallest p of a class: {10 * result.pvalue.min():.2e}")
+print(f"ten times the smallest p of a class: {10 * min(pvalues):.2e}")
 
 # %%
 # The plots show the null distribution and the observed value of each class.
@@ -75,11 +76,12 @@ print(f"ten times the smallest p of a class: {10 * result.pvalue.min():.2e}")
 import matplotlib.pyplot as plt
 
 figure, axes = plt.subplots(2, 5, figsize=(11, 4.5), layout="constrained", sharex=True)
-for j, (ax, null) in enumerate(zip(axes.ravel(), result.null_distribution, strict=True)):
+for ax, (digit, result) in zip(axes.ravel(), results.items(), strict=True):
+    null = result.null_distribution
     x = np.linspace(*null.support(), 400)
     ax.semilogy(x, null.pvalue(x), color="C0")
-    ax.axvline(result.statistic[j], color="C3")
-    ax.set(title=f"digit {j}: p = {result.pvalue[j]:.1e}", xlim=(0, 0.6), ylim=(1e-12, 2))
+    ax.axvline(result.statistic, color="C3")
+    ax.set(title=f"digit {digit}: p = {result.pvalue:.1e}", xlim=(0, 0.6), ylim=(1e-12, 2))
 figure.supxlabel("average precision")
 figure.supylabel("p-value")
 

@@ -211,7 +211,7 @@ INSTANCES = {"average_precision_significance_scorer"}
 RESULT_FIELDS = (
     "metric statistic chance pvalue log10_pvalue pvalue_relative_error pvalue_low pvalue_high "
     "pvalue_is_bound zscore adjusted_statistic null_distribution n_samples n_positives "
-    "alternative method n_resamples n_exceedances hits classes ranking"
+    "alternative method n_resamples n_exceedances hits ranking"
 ).split()
 RESULT_NAMES = {
     *("k", "pvalue_standard_error", "pvalue_interval", "confidence_interval"),

@@ -29,7 +29,6 @@ from sklearn_rankinf._guard import default_errors, result_function
 from sklearn_rankinf._metrics.influence import slope_at
 from sklearn_rankinf._metrics.metrics import (
     as_metric,
-    check_scalar_k,
     in_sentence,
     value_of,
     warn_of_one_class,
@@ -399,7 +398,6 @@ def metric_comparison_test(
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     chosen = as_metric(metric)
-    check_scalar_k(chosen)
     # A generator is drawn from once, so that the interval and the p-value use the same resamples.
     draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs, verbose)
     if groups is not None:

@@ -18,10 +18,9 @@ from sklearn_rankinf._estimation.results import (
     MetricIntervalResult,
     interval_of,
     interval_over_queries,
-    joined,
 )
 from sklearn_rankinf._guard import result_function
-from sklearn_rankinf._metrics.metrics import as_metric, check_scalar_k
+from sklearn_rankinf._metrics.metrics import as_metric
 from sklearn_rankinf._metrics.queries import check_queries_alone, values_of_queries
 from sklearn_rankinf._ranking import (
     PosLabel,
@@ -49,7 +48,7 @@ def metric_interval(
     n_resamples: int = 9999,
     random_state: Any = 0,
     n_jobs: int | None = None,
-) -> MetricIntervalResult:
+) -> Any:
     r"""Confidence interval of a metric of a ranking, or of its mean over queries.
 
     The samples are treated as a random sample of a population with fixed numbers of positives and
@@ -167,7 +166,6 @@ def metric_interval(
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     n_jobs = check_n_jobs(n_jobs)
     chosen = as_metric(metric)
-    check_scalar_k(chosen)
     if groups is not None:
         check_queries_alone(clusters=clusters)
         sample = Sample.read(y_true, y_score, pos_label=pos_label, groups=groups)
@@ -211,8 +209,8 @@ def _intervals_of_classes(
     method: str,
     random_state: Any,
     n_jobs: int | None,
-) -> MetricIntervalResult:
-    """Return the intervals of all classes as one result."""
+) -> dict[Any, MetricIntervalResult]:
+    """Return the interval of each class."""
     estimates = []
     for number, (name, ranking) in enumerate(zip(sample.names, sample.rankings, strict=True)):
         check_both_classes(ranking, f"the class {name!r}")
@@ -221,4 +219,4 @@ def _intervals_of_classes(
     results = Parallel(n_jobs=n_jobs)(
         delayed(interval_of)(estimate, confidence_level, method, seeds) for estimate in estimates
     )
-    return joined(results, sample.names)
+    return dict(zip(sample.names, results, strict=True))

@@ -37,7 +37,6 @@ from sklearn_rankinf._estimation.simultaneous import (
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics.metrics import (
     as_metric,
-    check_scalar_k,
     in_sentence,
     warn_of_one_class,
 )
@@ -310,7 +309,6 @@ def metric_multiple_comparison_test(
     confidence_level = check_confidence_level(confidence_level)
     correction = check_option(correction, "correction", _CORRECTIONS)
     chosen = as_metric(metric)
-    check_scalar_k(chosen)
     if groups is not None:
         check_queries_alone(clusters=clusters, strata=strata)
     sample = Sample.read(

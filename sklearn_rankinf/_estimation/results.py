@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,6 @@ from sklearn_rankinf._results import Result, format_value, state_interval
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
-_COLUMNS = ("statistic", "low", "high", "standard_error")
 _WAYS = {
     "influence": "from influence values",
     "calibrated": "calibrated t",
@@ -47,17 +46,15 @@ _ROUNDING = 1e-12
 class MetricIntervalResult(Result):
     """Result of :func:`metric_interval`.
 
-    With several classes the numbers are arrays of shape (n_classes,).
-
     Attributes
     ----------
     metric : metric
         The metric, with a number of samples as its cut-off if it has one.
-    statistic : float or ndarray
+    statistic : float
         Value of the metric, or its mean over queries.
-    low, high : float or ndarray
+    low, high : float
         Limits of the interval.
-    standard_error : float or ndarray
+    standard_error : float
         Influence standard error of the metric, or standard error of the mean over queries; nan if
         there is only one positive or negative sample, or only one cluster with positives or
         negatives.
@@ -67,12 +64,10 @@ class MetricIntervalResult(Result):
         The method that was used.
     target : str
         The quantity that the interval estimates.
-    n_samples, n_positives : int or ndarray
+    n_samples, n_positives : int
         Number of samples and of positives.
     n_queries : int or None
         Number of queries; None for one ranking.
-    classes : list or None
-        Names of the classes; None for binary labels.
 
     See Also
     --------
@@ -87,46 +82,28 @@ class MetricIntervalResult(Result):
     """
 
     metric: Metric
-    statistic: Any
-    low: Any
-    high: Any
-    standard_error: Any = field(repr=False)
+    statistic: float
+    low: float
+    high: float
+    standard_error: float = field(repr=False)
     confidence_level: float
     method: str
     target: str = field(repr=False)
     n_samples: int = field(repr=False)
-    n_positives: Any = field(repr=False)
+    n_positives: int = field(repr=False)
     n_queries: int | None = None
-    classes: list[Any] | None = field(default=None, repr=False)
     _n_without_positives: int = 0
 
-    def _columns(self) -> Mapping[str, Sequence[Any]]:
-        if self.classes is None:
-            return super()._columns()
-        values = {name: of for name, of in self._values().items() if name != "classes"}
-        n = len(self.classes)
-        columns = {name: of if isinstance(of, list) else [of] * n for name, of in values.items()}
-        return {"class": self.classes, **columns}
-
     def _sentences(self) -> Iterable[str]:
-        columns = self._columns()
-        parts = [
-            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
-        ]
-        return [self._sentence(part) for part in parts]
-
-    def _sentence(self, part: dict[str, Any]) -> str:
         title = self.metric.title
         if self.n_queries is not None:
             title = f"Mean {in_sentence(title)} over {self.n_queries} queries"
             title += in_parentheses(self._n_without_positives)
-        if "class" in part:
-            title = f"{title} of {part['class']!r}"
-        return (
-            f"{title} was {format_value(part['statistic'])} ("
-            f"{state_interval(part['low'], part['high'], self.confidence_level)}; "
+        return [
+            f"{title} was {format_value(self.statistic)} ("
+            f"{state_interval(self.low, self.high, self.confidence_level)}; "
             f"{_WAYS[self.method]})."
-        )
+        ]
 
 
 def in_parentheses(n_without_positives: int) -> str:
@@ -176,24 +153,6 @@ def interval_of_ranking(
     method = choose_method(metric, method, False)
     check_both_classes(ranking)
     return interval_of(Estimate.of_ranking(metric, ranking), confidence_level, method, random_state)
-
-
-def joined(results: list[MetricIntervalResult], names: list[Any]) -> MetricIntervalResult:
-    """Return the intervals of several classes as one result."""
-    columns: dict[str, Any] = {
-        name: np.array([getattr(result, name) for result in results])
-        for name in (*_COLUMNS, "n_positives")
-    }
-    first = results[0]
-    return MetricIntervalResult(
-        metric=first.metric,
-        **columns,
-        confidence_level=first.confidence_level,
-        method=first.method,
-        target=first.target,
-        n_samples=first.n_samples,
-        classes=names,
-    )
 
 
 def standard_error_of_mean(values: Floats, clusters: Integers | None = None) -> float:

@@ -37,10 +37,7 @@ from sklearn_rankinf._ranking import (
     check_k,
     check_normalize,
     check_positive,
-    n_dimensions_of_k,
-    resolve_each_k,
     resolve_k,
-    scalar_k,
     shown,
     warn_caller,
 )
@@ -73,8 +70,6 @@ from sklearn_rankinf._statistics.moments import (
 _NEAR_RANKS, _FEW_RANKS = 4096, 64
 # Number of factors of a product that are computed together.
 _FACTORS = 1 << 18
-# Number of cut-offs listed in a description.
-_N_SHOWN = 5
 # The weights of all first ranks and of a sample of the other ranks are checked.
 _RANKS_CHECKED, _FAR_RANKS_CHECKED = 100_000, 1000
 # Tolerance, relative to the first weight, for a weight that is larger than the one before.
@@ -113,7 +108,7 @@ class _Callable(Metric):
         value : float
             The value, with a warning and 0.0 if it is undefined.
         """
-        check_scalar_k(as_metric(self))
+        as_metric(self)
         ranking = Sample.read(y_true, y_score, pos_label=pos_label, needs_ties=False).rankings[0]
         value = float(value_of(self, ranking))
         message = undefined_value(self, ranking)
@@ -299,9 +294,7 @@ def _set(metric: Metric, **parameters: Any) -> None:
 
 def _at_k(k: Any) -> str:
     """Suffix of a metric's name for a cut-off."""
-    if k is None:
-        return ""
-    return f" at {k}" if np.ndim(k) == 0 else " at k"
+    return "" if k is None else f" at {k}"
 
 
 class _ShareOfHits(_Callable, HitsAtK):
@@ -310,20 +303,7 @@ class _ShareOfHits(_Callable, HitsAtK):
     _quantity: ClassVar[str]
 
     def __post_init__(self) -> None:
-        if n_dimensions_of_k(self.k) == 0:
-            _set(self, k=check_k(scalar_k(self.k)))
-            return
-        # The array keeps numbers of samples and fractions as they are, and is read-only.
-        cuts = np.array(self.k, dtype=None if hasattr(self.k, "dtype") else object)
-        cuts.flags.writeable = False
-        _set(self, k=cuts)
-
-    def __repr__(self) -> str:
-        if np.ndim(self.k) == 0:
-            return f"{type(self).__name__}(k={self.k!r})"
-        cuts = np.ravel(np.asarray(self.k, dtype=object)).tolist()
-        shown = ", ".join(map(repr, cuts[:_N_SHOWN])) + (", ..." if len(cuts) > _N_SHOWN else "")
-        return f"{type(self).__name__}(k=[{shown}])"
+        _set(self, k=check_k(self.k))
 
     @property
     def title(self) -> str:
@@ -333,22 +313,21 @@ class _ShareOfHits(_Callable, HitsAtK):
     @property
     def symbol(self) -> str:
         """Name of the metric in a legend and in a table."""
-        return self._quantity.lower() + (f"@{self.k}" if np.ndim(self.k) == 0 else "@k")
+        return f"{self._quantity.lower()}@{self.k}"
 
     def at(self, n_samples: int) -> Self:
-        """Return the metric with numbers of samples as its cut-offs."""
-        return replace(self, k=resolve_each_k(self.k, n_samples))  # type: ignore[type-var]
+        """Return the metric with a number of samples as its cut-off."""
+        return replace(self, k=resolve_k(self.k, n_samples))  # type: ignore[type-var]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class RecallAtK(_ShareOfHits):
     r"""Recall at k: the fraction of the positives that are among the first k samples.
 
     Parameters
     ----------
-    k : int, float or array-like of them
-        Cut-off: a number of samples, or a fraction of them between 0 and 1, rounded up. An array
-        stands for one metric per entry, in tests and null distributions.
+    k : int or float
+        Cut-off: a number of samples, or a fraction of them between 0 and 1, rounded up.
 
     Raises
     ------
@@ -384,17 +363,17 @@ class RecallAtK(_ShareOfHits):
         return max(n_positives, 1)
 
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
-        """Influence values of the items of a ranking, for one k."""
+        """Influence values of the items of a ranking."""
         return recall_at_k_influence(tie_sizes, hits, self.k)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class PrecisionAtK(_ShareOfHits):
     r"""Precision at k: the fraction of the first k samples that are positive.
 
     Parameters
     ----------
-    k : int, float or array-like of them
+    k : int or float
         Cut-off; see :class:`RecallAtK`.
 
     Raises
@@ -429,17 +408,17 @@ class PrecisionAtK(_ShareOfHits):
         return self.k
 
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
-        """Influence values of the items of a ranking, for one k."""
+        """Influence values of the items of a ranking."""
         return precision_at_k_influence(tie_sizes, hits, self.k)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class EnrichmentAtK(_ShareOfHits):
     r"""Enrichment factor at k: precision at k divided by the prevalence.
 
     Parameters
     ----------
-    k : int, float or array-like of them
+    k : int or float
         Cut-off; see :class:`RecallAtK`.
 
     Raises
@@ -479,17 +458,17 @@ class EnrichmentAtK(_ShareOfHits):
         return self.k * (max(n_positives, 1) / n_samples)
 
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
-        """Influence values of the items of a ranking, for one k."""
+        """Influence values of the items of a ranking."""
         return enrichment_at_k_influence(tie_sizes, hits, self.k)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class FScoreAtK(_ShareOfHits):
     r"""F-score at k: the weighted harmonic mean of precision and recall at k.
 
     Parameters
     ----------
-    k : int, float or array-like of them
+    k : int or float
         Cut-off; see :class:`RecallAtK`.
     beta : float, default=1.0
         Relative weight of recall, compared with precision.
@@ -540,16 +519,6 @@ class FScoreAtK(_ShareOfHits):
         super().__post_init__()
         _set(self, beta=check_positive(self.beta, "beta"))
 
-    def __eq__(self, other: object) -> bool:
-        return super().__eq__(other) and self.beta == other.beta  # type: ignore[attr-defined]
-
-    def __hash__(self) -> int:
-        return hash((super().__hash__(), self.beta))
-
-    def __repr__(self) -> str:
-        text = super().__repr__()
-        return text if self.beta == 1.0 else f"{text[:-1]}, beta={self.beta!r})"
-
     @property
     def title(self) -> str:
         """Name of the metric in a sentence and on an axis."""
@@ -558,14 +527,14 @@ class FScoreAtK(_ShareOfHits):
     @property
     def symbol(self) -> str:
         """Name of the metric in a legend and in a table."""
-        return f"F{self.beta:g}" + (f"@{self.k}" if np.ndim(self.k) == 0 else "@k")
+        return f"F{self.beta:g}@{self.k}"
 
     def divided_by(self, n_samples: int, n_positives: int) -> Any:
         """Divisor of the number of hits: the weighted mean of n_positives and k."""
         return self._share_of_recall * max(n_positives, 1) + (1.0 - self._share_of_recall) * self.k
 
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
-        """Influence values of the items of a ranking, for one k."""
+        """Influence values of the items of a ranking."""
         divisor = self.divided_by(int(tie_sizes.sum()), int(hits.sum()))
         of_hits = precision_at_k_influence(tie_sizes, hits, self.k).times(self.k / divisor)
         # An additional positive also increases the divisor.
@@ -1409,13 +1378,6 @@ def _field_names(metric: Any) -> set[str]:
     """Names of the parameters of a metric, or of the callable that returns it."""
     kind = metric.func if isinstance(metric, partial) else metric
     return {field.name for field in fields(kind)} if is_dataclass(kind) else set()
-
-
-def check_scalar_k(metric: Metric) -> None:
-    """Raise an error for several cut-offs if only one is supported."""
-    k: Any = getattr(metric, "k", None)
-    if np.ndim(k) > 0:
-        raise TypeError(f"k must be one int or float here; got {shown(k)}: pass one k at a time.")
 
 
 def _check_of_user(statistic: RankStatistic) -> None:

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics.metrics import (
     as_metric,
-    check_scalar_k,
     in_sentence,
     value_of,
     warn_of_one_class,
@@ -310,7 +309,6 @@ def best_candidate_test(
     0.016, 0.27
     """
     chosen = as_metric(metric)
-    check_scalar_k(chosen)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs, verbose)

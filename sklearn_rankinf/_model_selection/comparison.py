@@ -23,7 +23,7 @@ from sklearn_rankinf._estimation.comparison import (
 )
 from sklearn_rankinf._estimation.limits import t_quantile
 from sklearn_rankinf._guard import default_errors
-from sklearn_rankinf._metrics.metrics import as_metric, check_scalar_k, in_sentence
+from sklearn_rankinf._metrics.metrics import as_metric, in_sentence
 from sklearn_rankinf._model_selection.fold_means import FoldMean
 from sklearn_rankinf._model_selection.folds import (
     check_clusters_are_whole,
@@ -405,7 +405,6 @@ def cross_val_comparison(
     True
     """
     chosen = as_metric(metric)
-    check_scalar_k(chosen)
     method = _choose(aggregate, pooling, method, chosen)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)

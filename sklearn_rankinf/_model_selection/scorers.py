@@ -17,7 +17,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import make_scorer
 
 from sklearn_rankinf._guard import default_errors, scorer_factory
-from sklearn_rankinf._metrics.metrics import as_metric, check_scalar_k
+from sklearn_rankinf._metrics.metrics import as_metric
 from sklearn_rankinf._null.distribution import NullDistribution, pvalue_log_and_error, tolerating
 from sklearn_rankinf._null.metrics import check_metric_and_method
 from sklearn_rankinf._null.observations import (
@@ -496,7 +496,6 @@ def _keys_of(method: str, output: str) -> Mapping[str, tuple[str, str | None]] |
 def _check_metric(metric: Any, *, average: Any, method: str, random_state: Any) -> None:
     """Check the metric once, before any fold is scored."""
     chosen = as_metric(metric)
-    check_scalar_k(chosen)
     average = check_average(average)
     if average is not None and not chosen.has_influence:
         raise ValueError(

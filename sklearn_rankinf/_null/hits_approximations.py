@@ -99,15 +99,14 @@ class NormalHits(ApproximateHits):
     ----------
     exact : HitsDistribution
         The distribution that is approximated.
-    mean, deviation : ndarray
+    mean, deviation : float
         Exact mean and standard deviation of the statistic, given the ties.
     """
 
-    def __init__(self, exact: HitsDistribution, mean: Floats, deviation: Floats) -> None:
+    def __init__(self, exact: HitsDistribution, mean: float, deviation: float) -> None:
         super().__init__(exact)
         self._mean = np.asarray(mean * exact.divisor)
-        deviation = np.asarray(deviation * exact.divisor)
-        self._deviation = np.where(self._constant, 1.0, deviation)
+        self._deviation = np.where(self._constant, 1.0, deviation * exact.divisor)
         self._half = 0.5 / exact.n_units
 
     def _approximate_tail(self, hits: Floats, sign: int) -> tuple[Floats, Floats]:

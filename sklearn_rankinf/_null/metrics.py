@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from sklearn_rankinf._metrics.metrics import (
     AveragePrecision,
     as_metric,
-    check_scalar_k,
     check_weights,
     in_sentence,
 )
@@ -314,7 +313,6 @@ def frozen_mean_distribution(
     metric: Metric, sizes: Sequence[tuple[int, int, Integers | None]], **options: Any
 ) -> MeanNullDistribution:
     """The null distribution of the mean of a metric over independent queries, from their sizes."""
-    check_scalar_k(metric)
     method_of_mean(metric, options.get("method", "auto"))
     # All null distributions share one seed, so that a generator is drawn from only once.
     options["random_state"] = as_seed_sequence(options.get("random_state", 0))

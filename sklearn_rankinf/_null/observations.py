@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +28,7 @@ from sklearn_rankinf._permutation.restrictions import (
 )
 from sklearn_rankinf._permutation.rows import PermutedRows, weights_warning
 from sklearn_rankinf._ranking import Ranking, Sample, check_no_closed_form, warn_caller
-from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
+from sklearn_rankinf._statistics.additive import Metric, Statistic
 
 Observed = tuple[Any, NullDistribution]
 
@@ -240,10 +238,3 @@ def _undefined(metric: Metric, sample: Sample, average: str | None) -> str | Non
         return None
     found = (undefined_value(metric, ranking) for ranking in sample.rankings)
     return next(filter(None, found), None)
-
-
-def one_of_each_k(metric: Metric) -> Iterator[Metric]:
-    """Split a metric with several cut-offs into metrics with one cut-off each."""
-    assert isinstance(metric, HitsAtK)
-    for k in np.ravel(np.asarray(metric.k, dtype=object)).tolist():
-        yield replace(metric, k=k)  # type: ignore[type-var]

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from sklearn_rankinf._guard import default_errors
-from sklearn_rankinf._metrics.metrics import as_metric, check_scalar_k, in_sentence
+from sklearn_rankinf._metrics.metrics import as_metric, in_sentence
 from sklearn_rankinf._null.critical_values import (
     NOTHING,
     Region,
@@ -284,7 +284,6 @@ class Design:
     ) -> Design:
         """Check the options."""
         chosen = as_metric(metric)
-        check_scalar_k(chosen)
         alpha = check_between(alpha, "alpha")
         model = check_option(model, "model", MODELS)
         method = check_option(method, "method", _METHODS)

@@ -24,7 +24,6 @@ from sklearn_rankinf._estimation.intervals import metric_interval
 from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._metrics.metrics import (
     as_metric,
-    check_scalar_k,
     in_sentence,
 )
 from sklearn_rankinf._permutation.draws import Draws
@@ -293,7 +292,6 @@ def metric_comparison_power(
     """
     n, m = _check_both_classes(n_samples, n_positives)
     chosen = as_metric(metric)
-    check_scalar_k(chosen)
     auc_a, auc_b = check_between(auc_a, "auc_a"), check_between(auc_b, "auc_b")
     alpha = check_between(alpha, "alpha")
     correlation = check_real(correlation, "correlation")
@@ -417,7 +415,6 @@ def metric_interval_width(
     """
     n, m = _check_both_classes(n_samples, n_positives)
     chosen = as_metric(metric)
-    check_scalar_k(chosen)
     statistic = check_has_influence(chosen).at(n)
     auc = check_between(auc, "auc")
     confidence_level = check_confidence_level(confidence_level)

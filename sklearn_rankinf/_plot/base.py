@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import signature
 from typing import Any, ClassVar, Self
 
@@ -60,7 +60,8 @@ class Display:
     def _parts(self, results: Any) -> tuple[list[str], list[Any]]:
         """Return the keys or numbers of the results, and the results."""
         if isinstance(results, Mapping):
-            names, parts = [str(key) for key in results], list(results.values())
+            named = dict(_one_by_one(results))
+            names, parts = list(named), list(named.values())
         elif isinstance(results, Sequence | np.ndarray):
             names, parts = [str(number) for number in range(len(results))], list(results)
         else:
@@ -111,6 +112,15 @@ class Display:
                 )
         of_function = {key: value for key, value in options.items() if key in own}
         return of_function, {key: value for key, value in options.items() if key not in own}
+
+
+def _one_by_one(results: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield results by name, and the classes of a ranker by the names of both."""
+    for key, of in results.items():
+        if isinstance(of, Mapping):
+            yield from ((f"{key}: {inner}", one) for inner, one in of.items())
+        else:
+            yield str(key), of
 
 
 class ScoresDisplay(Display):
@@ -289,6 +299,8 @@ class RankersDisplay(ScoresDisplay):
             }
         else:
             results = cls._compute(y_true, y_score, **own)
+            if isinstance(results, Mapping) and isinstance(name, str):
+                results, name = {name: results}, None
         return cls(results, name=name).plot(ax, **drawn)
 
     @classmethod

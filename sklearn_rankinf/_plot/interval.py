@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -30,11 +29,10 @@ class IntervalDisplay(RankersDisplay):
     Parameters
     ----------
     results : MetricIntervalResult, or sequence or dict of them
-        Results of :func:`metric_interval` or of the method ``confidence_interval`` of a test. A
-        result for several classes has one row for each class.
+        Results of :func:`metric_interval` or of the method ``confidence_interval`` of a test.
     name : str or sequence of str, optional
         Label of the row; a list contains one label for each result. By default the keys of a dict,
-        or the numbers of several results. In rows of classes the name of the class is appended.
+        or the numbers of several results.
 
     Attributes
     ----------
@@ -138,26 +136,27 @@ class IntervalDisplay(RankersDisplay):
         display : IntervalDisplay
             The display, with its artists as attributes.
         """
-        rows = self._read(name)
+        results = self._read(name)
         if sort:
-            rows = sorted(rows, key=lambda row: -row.value)
+            results = dict(sorted(results.items(), key=lambda row: -row[1].statistic))
+        rows = list(results.values())
         chances = _chance_levels(rows) if plot_chance_level else None
-        ax = self._start(ax, _size(rows))
+        ax = self._start(ax, _size(list(results)))
         places = np.arange(len(rows))
         style = merged_style({"color": "C0", "linewidth": 1.8}, interval_kwargs)
         low, high = [row.low for row in rows], [row.high for row in rows]
         self.intervals_ = ax.hlines(places, low, high, **style)
         style = merged_style({"color": "C0", "marker": "o", "linestyle": "none"}, point_kwargs)
-        (self.points_,) = ax.plot([row.value for row in rows], places, **style)
+        (self.points_,) = ax.plot([row.statistic for row in rows], places, **style)
         self.texts_ = _write_values(ax, rows, text_kwargs) if plot_values else []
         self.chance_level_ = None
         if chances is not None:
-            symbol = rows[0].result.metric.symbol
+            symbol = rows[0].metric.symbol
             self.chance_level_ = draw_chance_levels(ax, symbol, chances, chance_level_kw)
         ax.set_ylim(len(rows) - 0.4, -0.6)
-        labels = {place: row.label for place, row in enumerate(rows) if row.label}
+        labels = {place: label for place, label in enumerate(results) if label}
         ax.set_yticks(list(labels), list(labels.values()))
-        ax.set_xlabel(_title(rows[0].result))
+        ax.set_xlabel(_title(rows[0]))
         if despine:
             hide_spines(ax)
         return self
@@ -165,42 +164,10 @@ class IntervalDisplay(RankersDisplay):
     def _is_result(self, result: Any) -> bool:
         return isinstance(result, MetricIntervalResult)
 
-    def _read(self, name: Any) -> list[_Row]:
-        results = super()._read(name)
+    def _read(self, name: Any) -> dict[str, MetricIntervalResult]:
+        results: dict[str, MetricIntervalResult] = super()._read(name)
         _check_comparable(list(results.values()))
-        return [row for text, result in results.items() for row in _rows_of(result, text)]
-
-
-@dataclass(frozen=True, eq=False)
-class _Row:
-    """One interval and the label of its row."""
-
-    label: str
-    result: MetricIntervalResult
-    value: float
-    low: float
-    high: float
-    n_positives: int
-
-
-def _rows_of(result: MetricIntervalResult, name: str) -> list[_Row]:
-    """The row of a result, or the rows of its classes."""
-    classes: list[Any] = [None] if result.classes is None else result.classes
-    columns = [
-        np.ravel(values).tolist()
-        for values in (result.statistic, result.low, result.high, result.n_positives)
-    ]
-    return [
-        _Row(_label(name, one), result, *numbers)
-        for one, *numbers in zip(classes, *columns, strict=True)
-    ]
-
-
-def _label(name: str, of_class: Any) -> str:
-    """Label with the name of a ranker, of a class, or of both."""
-    if of_class is None:
-        return name
-    return f"{name}: {of_class}" if name else str(of_class)
+        return results
 
 
 def _check_comparable(results: list[MetricIntervalResult]) -> None:
@@ -224,13 +191,15 @@ def _check_comparable(results: list[MetricIntervalResult]) -> None:
             )
 
 
-def _size(rows: list[_Row]) -> tuple[float, float]:
+def _size(labels: list[str]) -> tuple[float, float]:
     """Width and height of a figure with room for the rows and their labels."""
-    length = max(len(row.label) for row in rows)
-    return max(6.4, 5.2 + 0.085 * length), max(1.6, 1.0 + 0.32 * len(rows))
+    length = max(map(len, labels))
+    return max(6.4, 5.2 + 0.085 * length), max(1.6, 1.0 + 0.32 * len(labels))
 
 
-def _write_values(ax: Any, rows: list[_Row], kwargs: Mapping[str, Any] | None) -> list[Any]:
+def _write_values(
+    ax: Any, rows: list[MetricIntervalResult], kwargs: Mapping[str, Any] | None
+) -> list[Any]:
     """Write values and limits to the right of the axes."""
     digits = _n_decimals(rows)
     # The x coordinate is relative to the axes, the y coordinate is that of the row.
@@ -238,7 +207,7 @@ def _write_values(ax: Any, rows: list[_Row], kwargs: Mapping[str, Any] | None) -
     style = merged_style(style, kwargs)
     texts = []
     for place, row in enumerate(rows):
-        value, low, high = (f"{x:.{digits}f}" for x in (row.value, row.low, row.high))
+        value, low, high = (f"{x:.{digits}f}" for x in (row.statistic, row.low, row.high))
         texts.append(ax.text(1.02, place, with_minus(f"{value} [{low}, {high}]"), **style))
     return texts
 
@@ -268,7 +237,7 @@ def _title(result: MetricIntervalResult) -> str:
     return f"{title} ({100.0 * result.confidence_level:g} % confidence interval)"
 
 
-def _n_decimals(rows: list[_Row]) -> int:
+def _n_decimals(rows: list[MetricIntervalResult]) -> int:
     """Number of decimals such that the median width of the intervals has two digits."""
     widths = [row.high - row.low for row in rows if row.high > row.low]
     if not widths:
@@ -276,16 +245,15 @@ def _n_decimals(rows: list[_Row]) -> int:
     return max(0, 1 - math.floor(math.log10(float(np.median(widths)))))
 
 
-def _chance_levels(rows: list[_Row]) -> Floats:
+def _chance_levels(rows: list[MetricIntervalResult]) -> Floats:
     """Mean of the metric of each row under random labelling, without ties."""
-    if rows[0].result.n_queries is not None:
+    if rows[0].n_queries is not None:
         raise ValueError(
             "plot_chance_level=True needs intervals of one ranking; for a mean over queries the "
             "chance level is not in the result: omit it, and draw display.ax_.axvline at the mean "
             "of its null distribution."
         )
     means = [
-        metric_null_distribution(row.result.n_samples, row.n_positives, metric=row.result.metric)
-        for row in rows
+        metric_null_distribution(row.n_samples, row.n_positives, metric=row.metric) for row in rows
     ]
     return np.array([null.mean() for null in means])

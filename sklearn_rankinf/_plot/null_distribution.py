@@ -44,8 +44,7 @@ class NullDistributionDisplay(RankersDisplay):
     results : test result, or sequence or dict of test results
         Result of :func:`average_precision_test`, :func:`metric_test` or any other test of this
         package; for several queries the mean is drawn. Several results, for example of the folds of
-        a cross-validation, are drawn in one plot, and so are the classes of a result for several
-        classes.
+        a cross-validation or of several classes, are drawn in one plot.
     name : str or sequence of str, optional
         Names of the rankings in the legend, one for each result. By default the keys of a dict, or
         the numbers of several results.
@@ -75,7 +74,7 @@ class NullDistributionDisplay(RankersDisplay):
     TypeError
         If a result has no null distribution.
     ValueError
-        If a result has several cut-offs k, or if there is no result or not one name for each.
+        If there is no result or not one name for each.
 
     See Also
     --------
@@ -191,14 +190,6 @@ class NullDistributionDisplay(RankersDisplay):
 
     def _is_result(self, result: Any) -> bool:
         return hasattr(result, "null_distribution")
-
-    def _read(self, name: Any) -> dict[str, Any]:
-        results = super()._read(name)
-        return {
-            label: single
-            for own, result in results.items()
-            for label, single in _single_results(own, result)
-        }
 
     # Parts of the plot.
 
@@ -354,27 +345,3 @@ def _title(result: Any) -> str:
     """Name of the statistic on an axis."""
     title = str(result.metric.title)
     return f"Mean {in_sentence(title)}" if isinstance(result, QueriesTestResult) else title
-
-
-def _single_results(name: str, result: Any) -> list[tuple[str, Any]]:
-    """The result of one test by name, or one for each class."""
-    if isinstance(result.null_distribution, tuple):
-        classes = [f"{name}: {one}" if name else str(one) for one in result.classes]
-        return [(one, _result_of_class(result, number)) for number, one in enumerate(classes)]
-    if np.ndim(result.statistic):
-        raise ValueError(
-            "a display needs results with a single k; got one with k="
-            f"{np.asarray(result.null_distribution.statistic.k).tolist()}: test each k separately "
-            "and pass the list of results."
-        )
-    return [(name, result)]
-
-
-def _result_of_class(result: Any, number: int) -> Any:
-    per_class = (
-        "statistic pvalue log10_pvalue pvalue_relative_error pvalue_low pvalue_high "
-        "pvalue_is_bound zscore adjusted_statistic null_distribution n_positives"
-    ).split()
-    if result.n_resamples is not None:
-        per_class += ["n_resamples", "n_exceedances"]
-    return replace(result, **{field: getattr(result, field)[number] for field in per_class})

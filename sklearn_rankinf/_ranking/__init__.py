@@ -53,12 +53,10 @@ from sklearn_rankinf._ranking.validation import (
     check_verbose,
     check_weights_follow,
     class_names,
-    n_dimensions_of_k,
     numbered,
     read_labels,
     resolve_each_k,
     resolve_k,
-    scalar_k,
     shown,
     warn_caller,
 )

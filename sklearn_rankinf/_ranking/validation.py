@@ -822,25 +822,16 @@ def check_confidence_level(confidence_level: Any) -> float:
     return level
 
 
-def n_dimensions_of_k(k: Any) -> int:
-    """Number of dimensions of one cut-off, 0, or of an array of them."""
+def resolve_each_k(k: Any, n_samples: int) -> int | Integers:
+    """Cut-off ranks from ints and fractions: an int for a scalar, else an array."""
     try:
-        return np.ndim(k)
+        n_dimensions = np.ndim(k)
     except ValueError:
         raise ValueError(
             f"k must be a number or an array with rows of equal length; got {shown(k)}."
         ) from None
-
-
-def scalar_k(k: Any) -> Any:
-    """The number in an array without dimensions, or another cut-off as it is."""
-    return k[()] if isinstance(k, np.ndarray) else k
-
-
-def resolve_each_k(k: Any, n_samples: int) -> int | Integers:
-    """Cut-off ranks from ints and fractions: an int for a scalar, else an array."""
-    if n_dimensions_of_k(k) == 0:
-        return resolve_k(scalar_k(k), n_samples)
+    if n_dimensions == 0:
+        return resolve_k(k[()] if isinstance(k, np.ndarray) else k, n_samples)
     cuts = np.asarray(k)
     if cuts.size == 0:
         raise ValueError("k is empty: pass at least one number of samples.")

@@ -18,7 +18,7 @@ from sklearn_rankinf._estimation.intervals import metric_interval
 from sklearn_rankinf._estimation.multiple_comparison import metric_multiple_comparison_test
 from sklearn_rankinf._estimation.results import MetricIntervalResult
 from sklearn_rankinf._guard import result_function
-from sklearn_rankinf._metrics.metrics import RecallAtK, as_metric, check_scalar_k, in_sentence
+from sklearn_rankinf._metrics.metrics import RecallAtK, as_metric, in_sentence
 from sklearn_rankinf._permutation.restrictions import exchange_of, few_labellings_warning
 from sklearn_rankinf._ranking import (
     Design,
@@ -293,7 +293,6 @@ def rank_significance_report(
     if level.ndim:
         raise TypeError(f"alpha must be one number; got {alpha!r}.")
     chosen = as_metric(metric)
-    check_scalar_k(chosen)
     drawing = {
         "n_resamples": check_integer(n_resamples, "n_resamples", 1),
         "random_state": as_seed_sequence(random_state),
@@ -504,11 +503,12 @@ class _Study:
             return None
         options: dict[str, Any] = {"metric": metric, "confidence_level": 1.0 - self.facts.alpha}
         options["random_state"] = self.drawing["random_state"]
-        if not self.facts.has_clusters:
-            return metric_interval(self.sample.rankings[index], **options)
-        return metric_interval(
-            self.sample.positive, self.sample.scores[index], **self._by_cluster, **options
-        )
+        data: list[Any] = [self.sample.rankings[index]]
+        if self.facts.has_clusters:
+            data = [self.sample.positive, self.sample.scores[index]]
+            options |= self._by_cluster
+        found: MetricIntervalResult = metric_interval(*data, **options)
+        return found
 
     def _curve(self, ranking: Ranking) -> TopKSignificanceCurve | None:
         if self.facts.has_clusters or ranking.n_positives > _POSITIVES_FOR_BOUNDS:

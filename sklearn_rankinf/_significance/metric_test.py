@@ -21,7 +21,6 @@ from sklearn_rankinf._null.observations import (
     check_takes_weights,
     masses,
     observe,
-    one_of_each_k,
     warn_of_design,
     warn_of_undefined,
 )
@@ -39,7 +38,6 @@ from sklearn_rankinf._results import plain
 from sklearn_rankinf._significance.queries import are_rankings, significance_of_queries
 from sklearn_rankinf._significance.results import (
     MetricTestResult,
-    results_as_one,
     significance_fields,
 )
 from sklearn_rankinf._statistics.additive import Metric
@@ -70,7 +68,7 @@ def metric_test(
     random_state: Any = 0,
     n_jobs: int | None = None,
     verbose: int = 0,
-) -> MetricTestResult:
+) -> Any:
     r"""Test whether a ranking is better than chance by any metric.
 
     The null hypothesis is random selection: given the scores and their ties, all choices of
@@ -156,8 +154,7 @@ def metric_test(
     Returns
     -------
     result : MetricTestResult or QueriesTestResult
-        The statistic, its p-value, and the null distribution; arrays of shape (n_classes,) for
-        several classes, and of the shape of `k` if `k` is an array. For several queries also the
+        The statistic, its p-value, and the null distribution. For several queries also the
         value of each query, its p-value, and adjustments for their number.
 
     Raises
@@ -277,8 +274,8 @@ def metric_test(
 
     >>> y_true = ["a", "a", "b", "b", "c", "c"]
     >>> y_score = [[3, 1, 0], [2, 1, 1], [1, 3, 0], [0, 2, 1], [0, 0, 2], [1, 2, 2]]
-    >>> metric_test(y_true, y_score).pvalue.round(4)
-    array([0.0667, 0.1333, 0.0667])
+    >>> {name: round(of.pvalue, 4) for name, of in metric_test(y_true, y_score).items()}
+    {'a': 0.0667, 'b': 0.1333, 'c': 0.0667}
     >>> metric_test(y_true, y_score, average="macro").method
     'permutation'
 
@@ -345,7 +342,7 @@ def _test(
     block_length: int | None,
     groups: Iterable[Hashable] | None = None,
     **options: Any,
-) -> MetricTestResult:
+) -> Any:
     """Read labels and scores once, compute the metric, and compare it with random labelling."""
     if groups is not None or are_rankings(y_true):
         check_queries_alone(
@@ -385,30 +382,14 @@ def _test(
     options |= {"average": average, "weights_follow": weights_follow}
     options |= {"alternative": alternative, "n_exceedances": n_exceedances}
     options["random_state"] = as_seed_sequence(random_state)
-    several_k = metric.counts_hits and np.ndim(getattr(metric, "k", 0)) > 0
-    by_class = sample.n_classes > 1 and average is None
-    if several_k and by_class:
-        raise ValueError(
-            f"{metric!r} has several cut-offs and the labels have several classes; pass one k, or "
-            "call once per class."
-        )
-    if by_class:
+    if sample.n_classes > 1 and average is None:
         classes = [sample.single(number) for number in range(sample.n_classes)]
         results = [significance_of(metric, own, **options) for own in classes]
         warn_of_undefined(results[0].metric, sample, average)
-        return results_as_one(results, (len(results),), classes=sample.names)
-    one_by_one = several_k and (
-        sample.n_classes > 1 or bool(sample.design.restrictions) or n_exceedances is not None
-    )
-    if not one_by_one:
-        result = significance_of(metric, sample, **options)
-        warn_of_undefined(result.metric, sample, average)
-        return result
-    results = [significance_of(one, sample, **options) for one in one_of_each_k(metric)]
-    warn_of_undefined(results[0].metric, sample, average)
-    at_k = metric.at(results[0].n_samples)
-    common = {"metric": at_k, "n_positives": results[0].n_positives}
-    return results_as_one(results, np.shape(at_k.k), **common)  # type: ignore[attr-defined]
+        return dict(zip(sample.names, results, strict=True))
+    result = significance_of(metric, sample, **options)
+    warn_of_undefined(result.metric, sample, average)
+    return result
 
 
 def significance_of(
@@ -461,7 +442,7 @@ def average_precision_test(
     random_state: Any = 0,
     n_jobs: int | None = None,
     verbose: int = 0,
-) -> MetricTestResult:
+) -> Any:
     r"""Test whether the average precision of a ranking is better than chance.
 
     The null hypothesis is random selection: given the scores and their ties, all choices of
@@ -588,7 +569,7 @@ def recall_at_k_test(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
     *,
-    k: Any,
+    k: float,
     pos_label: PosLabel = 1,
     average: str | None = None,
     alternative: str = "greater",
@@ -602,7 +583,7 @@ def recall_at_k_test(
     random_state: Any = 0,
     n_jobs: int | None = None,
     verbose: int = 0,
-) -> MetricTestResult:
+) -> Any:
     r"""Test whether the recall at k of a ranking is better than chance.
 
     The null hypothesis is random selection: given the scores and their ties, all choices of
@@ -617,9 +598,9 @@ def recall_at_k_test(
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Scores, larger for samples more likely to be positive. For several classes one column per
         class, in sorted order of the labels. Required unless `y_true` is a ranking.
-    k : int, float or array-like of them
+    k : int or float
         Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
-        1 for a fraction of `n_samples`, rounded up. An array gives one test per entry.
+        1 for a fraction of `n_samples`, rounded up.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored if `y_true` is a ranking or has several classes.
     average : {"macro", "weighted", "micro"}, optional

@@ -18,7 +18,7 @@ from sklearn_rankinf._estimation.results import (
     in_parentheses,
     interval_over_queries,
 )
-from sklearn_rankinf._metrics.metrics import check_scalar_k, in_sentence
+from sklearn_rankinf._metrics.metrics import in_sentence
 from sklearn_rankinf._metrics.queries import warn_of_undefined_queries
 from sklearn_rankinf._null.distribution import NullDistribution, monte_carlo_error
 from sklearn_rankinf._null.metrics import mean_of, method_of_mean
@@ -213,7 +213,6 @@ def significance_of_queries(
 ) -> QueriesTestResult:
     """Test the mean of a metric over queries, and each query, against random labelling."""
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
-    check_scalar_k(metric)
     method_of_mean(metric, options["method"])
     # All null distributions share one seed, so that a generator is drawn from only once.
     options["random_state"] = as_seed_sequence(random_state)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from typing import Any, TypeVar
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy.special import betaincinv
 
-from sklearn_rankinf._estimation.results import MetricIntervalResult, interval_of_ranking, joined
+from sklearn_rankinf._estimation.results import MetricIntervalResult, interval_of_ranking
 from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._null.distribution import (
     NullDistribution,
@@ -29,20 +29,14 @@ from sklearn_rankinf._results import (
     format_pvalue,
     format_value,
     plain,
-    plain_value,
     state_pvalue,
-    text_of,
 )
 from sklearn_rankinf._statistics.additive import Metric
-
-R = TypeVar("R", bound="MetricTestResult")
 
 # Level of the interval for a p-value by permutation.
 _CONFIDENCE_LEVEL = 0.95
 # With a p-value this large for "better than chance" a ranking is worse than chance.
 _SURELY_WORSE = 0.999
-# Fields that several tests in one result have in common.
-_COMMON = ("n_samples", "alternative", "method", "metric")
 _SIDES = {
     "greater": "better than random labelling",
     "less": "worse than random labelling",
@@ -61,66 +55,60 @@ _WAYS = {
 class MetricTestResult(Result):
     """Result of :func:`metric_test` and of the tests of single metrics.
 
-    For several classes or several cut-offs, the fields that hold a number are arrays of shape
-    (n_classes,) or of the shape of `k`, and the null distributions of the classes are a tuple.
-
     Attributes
     ----------
     metric : metric
         The metric; a cut-off is given as a number of samples.
-    statistic : float or ndarray
+    statistic : float
         Value of the metric.
-    chance : float or ndarray
+    chance : float
         Exact mean of the null distribution; with weights or averages the mean of the resamples.
-    pvalue : float or ndarray
+    pvalue : float
         Probability under random labelling of a statistic at least as extreme as the observed one.
-    log10_pvalue : float or ndarray
+    log10_pvalue : float
         Base-10 logarithm of the p-value, finite where `pvalue` underflows to 0.
-    pvalue_relative_error : float or ndarray
+    pvalue_relative_error : float
         Conservative estimate of the relative error of `pvalue`: the numerical error for an exact
         test, infinity if `pvalue` is a guaranteed upper bound of the exact p-value, the Monte Carlo
         standard error for ``method="permutation"``, and infinity (unknown) for the approximations.
-    pvalue_low, pvalue_high : float or ndarray
+    pvalue_low, pvalue_high : float
         Interval for the p-value, as returned by `pvalue_interval` with its default level.
-    pvalue_is_bound : bool or ndarray of bool
+    pvalue_is_bound : bool
         Whether `pvalue` is an upper bound: a guaranteed bound of the exact p-value where no error
         below 10 % can be stated, or the smallest possible p-value of the random labellings, none of
         which was as extreme as the observed one.
-    zscore : float or ndarray
+    zscore : float
         (statistic - E) / sd with the exact mean E and standard deviation sd under random
         labelling; nan if the statistic cannot vary. With weights or averages E and sd are those
         of the resamples.
-    adjusted_statistic : float or ndarray
+    adjusted_statistic : float
         (statistic - E) / (best - E), where best is the value of a perfect ranking without ties: 0
         for chance, 1 for a perfect ranking; nan if all samples have the same label.
-    null_distribution : NullDistribution or tuple of NullDistribution
+    null_distribution : NullDistribution
         The null distribution of the statistic under random labelling, given the ties.
     n_samples : int
         Number of samples.
-    n_positives : int or ndarray of shape (n_classes,)
-        Number of positives; for several classes the number of samples of each class.
+    n_positives : int or tuple of int
+        Number of positives; for an average over classes the number of samples of each class.
     alternative : {"greater", "less", "two-sided"}
         The alternative hypothesis.
     method : str
         The method in use.
-    n_resamples : int, ndarray or None
+    n_resamples : int or None
         Number of random labellings that were drawn; 0 if the statistic has a single possible value
         or all labellings were enumerated; None if `method` is not ``"permutation"``.
-    n_exceedances : int, ndarray or None
+    n_exceedances : int or None
         Number of random labellings at least as extreme as the observed labelling; for a two-sided
         test, the smaller of the numbers on the two sides. None if `method` is not
         ``"permutation"``.
-    hits : float, ndarray or None
+    hits : float or None
         Number of positives among the first `k`, a fraction if equal scores straddle k; None for
         metrics that do not count hits.
-    classes : list or None
-        Names of the classes; None for binary labels and averages.
-    ranking : Ranking, tuple of Ranking or None
-        The ranking, or the ranking of each class; None for averages, and if weights, strata,
-        clusters or a series were given.
-    k : int, ndarray or None
+    ranking : Ranking or None
+        The ranking; None for averages, and if weights, strata, clusters or a series were given.
+    k : int or None
         The cut-off of the metric.
-    pvalue_standard_error : float, ndarray or None
+    pvalue_standard_error : float or None
         Monte Carlo standard error of `pvalue`; None if `method` is not ``"permutation"``.
 
     See Also
@@ -140,7 +128,6 @@ class MetricTestResult(Result):
     """
 
     metric: Metric
-    # One test has numbers; several tests in one result have arrays.
     statistic: Any
     chance: Any
     pvalue: Any
@@ -160,7 +147,6 @@ class MetricTestResult(Result):
     n_exceedances: Any = field(repr=False)
     _: KW_ONLY
     hits: Any = field(default=None, repr=False)
-    classes: list[Any] | None = None
     ranking: Any = field(default=None, repr=False)
 
     def __repr__(self) -> str:
@@ -174,8 +160,8 @@ class MetricTestResult(Result):
     @property
     def _hint(self) -> str:
         """A line about a ranking that is significantly worse than chance."""
-        is_worse = (np.asarray(self.pvalue) >= _SURELY_WORSE) & (np.asarray(self.zscore) < 0.0)
-        if self.alternative != "greater" or not np.any(is_worse):
+        is_worse = self.pvalue >= _SURELY_WORSE and self.zscore < 0.0
+        if self.alternative != "greater" or not is_worse:
             return ""
         return "\nworse than chance: is the direction of the score reversed?"
 
@@ -189,8 +175,7 @@ class MetricTestResult(Result):
         """Monte Carlo standard error of a p-value by permutation; None for other methods."""
         if self.n_resamples is None:
             return None
-        drawn = np.asarray(self.n_resamples) > 0
-        return plain(np.where(drawn, self.pvalue * self.pvalue_relative_error, 0.0))
+        return self.pvalue * self.pvalue_relative_error if self.n_resamples else 0.0
 
     @default_errors
     def pvalue_interval(self, confidence_level: float = _CONFIDENCE_LEVEL) -> ConfidenceInterval:
@@ -214,7 +199,7 @@ class MetricTestResult(Result):
             (self.pvalue_low, self.pvalue_high),
             self.n_exceedances,
             self.n_resamples,
-            self._stopped,
+            self.null_distribution._has_stopped,
             self.alternative,
             confidence_level,
         )
@@ -253,95 +238,37 @@ class MetricTestResult(Result):
                 "this test had an average, weights, strata, clusters or a series; call "
                 "metric_interval, which accepts clusters (averages and weights have no interval)."
             )
-        if np.ndim(self.k):
-            raise ValueError(
-                f"confidence_interval needs a single k, and this test had several: "
-                f"{text_of(self.k)}; call metric_interval for each k."
-            )
-        if self.classes is None:
-            return interval_of_ranking(
-                self.metric, self.ranking, confidence_level, method, random_state
-            )
-        intervals = [
-            interval_of_ranking(self.metric, ranking, confidence_level, method, random_state)
-            for ranking in self.ranking
-        ]
-        return joined(intervals, self.classes)
-
-    @property
-    def _stopped(self) -> Any:
-        """Whether sampling stopped before all random labellings were drawn."""
-        distributions = self.null_distribution
-        if not isinstance(distributions, tuple):
-            return distributions._has_stopped
-        return np.reshape([null._has_stopped for null in distributions], np.shape(self.n_resamples))
+        return interval_of_ranking(
+            self.metric, self.ranking, confidence_level, method, random_state
+        )
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        return self._tests()
-
-    def _tests(self) -> dict[str, Any]:
-        """The tests as columns; with several tests the first column names them."""
-        names: dict[str, Any] = {}
-        if self.classes is not None:
-            names = {"class": list(self.classes)}
-        elif np.ndim(self.statistic):
-            names = {"k": np.ravel(self.k).tolist()}
-        shown = [name for name in self._values() if name not in ("classes", *names)]
-        return names | {name: self._column(name, np.size(self.statistic)) for name in shown}
-
-    def _column(self, name: str, n_tests: int) -> list[Any]:
-        """One entry of a field for each test; for an average the positives of all its classes."""
-        values = getattr(self, name)
-        if name == "n_positives" and self._is_average:
-            return [np.asarray(values).tolist()] * n_tests
-        if isinstance(values, np.ndarray) and values.size in (1, n_tests):
-            entries: list[Any] = np.broadcast_to(values.ravel(), n_tests).tolist()
-            return entries
-        return [plain_value(values)] * n_tests
-
-    @property
-    def _is_average(self) -> bool:
-        """Whether the result belongs to an average over classes."""
-        return self.classes is None and np.ndim(self.n_positives) == 1
+        return {name: [value] for name, value in self._values().items()}
 
     def _sentences(self) -> Iterable[str]:
-        columns = self._tests()
-        tests = [
-            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
-        ]
-        return [self._sentence(test) for test in tests]
-
-    def _sentence(self, test: dict[str, Any]) -> str:
-        title = self._title
-        if "class" in test:
-            title = f"{title} of {test['class']!r}"
-        elif np.ndim(self.statistic):
-            title = replace(self.metric, k=test["k"]).title  # type: ignore[type-var]
-        positives = test["n_positives"]
-        if self._is_average:
-            title = f"{title} averaged over {len(positives)} classes"
-            positives = f"{', '.join(map(str, positives[:-1]))} and {positives[-1]}"
-        way = _WAYS.get(test["method"], "")
-        if test["method"] == "permutation":
-            drawn = test["n_resamples"]
-            null = self.null_distribution
-            first = null[0] if isinstance(null, tuple) else null
-            labellings = getattr(first, "labellings", "labellings")
-            way = f"permutation test with {f'{drawn} random' if drawn else 'all'} {labellings}"
-        is_guaranteed = test["pvalue_is_bound"] and test["method"] == "analytic"
-        pvalue = state_pvalue(test["log10_pvalue"], test["pvalue_is_bound"], is_guaranteed)
+        title, positives = self._title, str(self.n_positives)
+        if isinstance(self.n_positives, tuple):
+            title = f"{title} averaged over {len(self.n_positives)} classes"
+            *others, last = map(str, self.n_positives)
+            positives = f"{', '.join(others)} and {last}"
+        way = _WAYS.get(self.method, "")
+        if self.method == "permutation":
+            labellings = getattr(self.null_distribution, "labellings", "labellings")
+            drawn = f"{self.n_resamples} random" if self.n_resamples else "all"
+            way = f"permutation test with {drawn} {labellings}"
+        is_guaranteed = self.pvalue_is_bound and self.method == "analytic"
+        pvalue = state_pvalue(self.log10_pvalue, self.pvalue_is_bound, is_guaranteed)
         if is_guaranteed:
             pvalue += ","
             way = "upper bound from the exact null distribution"
-            if test["pvalue_low"] > 0.0:
-                way = f"{way}, lower bound {format_pvalue(math.log10(test['pvalue_low']))}"
+            if self.pvalue_low > 0.0:
+                way = f"{way}, lower bound {format_pvalue(math.log10(self.pvalue_low))}"
         sides = "two-sided" if self.alternative == "two-sided" else "one-sided"
-        return (
-            f"{title} was {format_value(test['statistic'])} (chance "
-            f"{format_value(test['chance'])}, z = {test['zscore']:.2f}), {pvalue} for "
-            f"{_SIDES[self.alternative]} ({way}, {sides}; {positives} positives among "
-            f"{test['n_samples']} samples)."
-        )
+        return [
+            f"{title} was {format_value(self.statistic)} (chance {format_value(self.chance)}, "
+            f"z = {self.zscore:.2f}), {pvalue} for {_SIDES[self.alternative]} ({way}, {sides}; "
+            f"{positives} positives among {self.n_samples} samples)."
+        ]
 
 
 def limits_of_pvalue(
@@ -406,7 +333,7 @@ def significance_fields(
     computed: Mapping[str, Any] | None = None,
     n_exceedances: int | None = None,
 ) -> dict[str, Any]:
-    """Fields shared by the results of all tests; arrays if the statistic is an array.
+    """Fields shared by the results of all tests.
 
     `computed` contains the fields of the p-value if they are already known. With `n_exceedances`,
     sampling of labellings stops at that number of exceedances.
@@ -425,7 +352,7 @@ def significance_fields(
         "adjusted_statistic": adjusted(statistic, null),
         "null_distribution": null,
         "n_samples": null.n_samples,
-        "n_positives": null.n_positives,
+        "n_positives": _counts(null.n_positives),
         "alternative": alternative,
         "method": null.method,
         "n_resamples": n_resamples,
@@ -463,20 +390,9 @@ def _stopped_distribution(
     return stopped_distribution(null, statistic, alternative, n_exceedances)
 
 
-def results_as_one(results: list[R], shape: tuple[int, ...], **common: Any) -> R:
-    """Combine results into one with an array in each field, except for the fields in common."""
-    columns: dict[str, Any] = {}
-    for one in fields(results[0]):
-        values = [getattr(result, one.name) for result in results]
-        if one.name in common:
-            columns[one.name] = common[one.name]
-        elif one.name in _COMMON or values[0] is None:
-            columns[one.name] = values[0]
-        elif one.name in ("null_distribution", "ranking"):
-            columns[one.name] = tuple(values)
-        else:
-            columns[one.name] = np.reshape(values, shape)
-    return type(results[0])(**columns)
+def _counts(n_positives: Any) -> int | tuple[int, ...]:
+    """The number of positives, or those of the classes of an average."""
+    return tuple(n_positives.tolist()) if np.ndim(n_positives) else int(n_positives)
 
 
 def standardized(statistic: Any, null: NullDistribution) -> Any:

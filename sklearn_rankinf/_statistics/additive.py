@@ -273,8 +273,8 @@ class HitsAtK(Statistic):
     """Hits among the first k ranks, divided by a number.
 
     A block of equal scores that straddles rank k adds its expectation over random tie-breaking:
-    ``y j / g`` for y hits among its g items, of which j are among the first k. An array of k stands
-    for one statistic per entry. "Ties that straddle k" in doc/theory.rst.
+    ``y j / g`` for y hits among its g items, of which j are among the first k. "Ties that straddle
+    k" in doc/theory.rst.
     """
 
     family = "hits"
@@ -285,16 +285,10 @@ class HitsAtK(Statistic):
     has_exact_mean = True
     k: Any
 
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and np.array_equal(self.k, other.k)
-
-    def __hash__(self) -> int:
-        return hash((type(self), np.asarray(self.k, dtype=float).tobytes()))
-
     @property
     def horizon(self) -> int:
         """Rank beyond which hits add nothing."""
-        return int(np.max(self.k))
+        return int(self.k)
 
     def divided_by(self, n_samples: int, n_positives: int) -> Any:
         """Divisor of the number of hits."""
@@ -307,7 +301,7 @@ class HitsAtK(Statistic):
     def tied(
         self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
     ) -> Increments:
-        """Coefficients of blocks of equal scores, for one k."""
+        """Coefficients of blocks of equal scores."""
         start, size = blocks_of(starts, sizes)
         counted = np.clip(self.k - start, 0, size)
         each = counted / (size * float(self.divided_by(n_samples, n_positives)))
@@ -316,7 +310,7 @@ class HitsAtK(Statistic):
     def log_probability_of_best(
         self, n_samples: int, n_positives: int, tie_sizes: Integers | None
     ) -> float:
-        """Log probability of the value of a perfect ranking, for one k.
+        """Log probability of the value of a perfect ranking.
 
         Either every hit is in a block that ends by k, or every block that begins before k contains
         only hits.
@@ -388,7 +382,7 @@ class HitsAtK(Statistic):
         """Value for a ranking given by the sizes of its blocks and the hits in them."""
         divisor = self.divided_by(int(np.sum(tie_sizes)), int(np.sum(hits)))
         value = self.count(tie_sizes, hits) / divisor
-        return value if np.ndim(self.k) else float(value)
+        return float(value)
 
 
 class SumOfWeights(Statistic):

@@ -944,7 +944,6 @@ WRONG = [
     ((Y, BOTH), {"n_resamples": 0}, ValueError, "n_resamples must be at least 1; got 0"),
     ((Y, BOTH), {"n_resamples": True}, TypeError, "n_resamples must be an integer"),
     ((Y, BOTH), {"metric": "auc"}, ValueError, "metric must be one of .*; got 'auc'"),
-    ((Y, BOTH), {"metric": RecallAtK([2, 3])}, TypeError, "k must be one int or float here"),
     (
         (Y, BOTH),
         {"metric": "ndcg@100"},

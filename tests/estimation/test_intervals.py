@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.optimize import brentq
 from sklearn.datasets import make_classification
@@ -205,7 +205,7 @@ def test_recall_limits_solve_the_score_equation(k):
     assert_allclose(limits_of(found), [low, high], rtol=1e-9, atol=1e-12)
     # Precision and enrichment count the same hits.
     for name, factor in (("precision", m / k), ("enrichment", n / k)):
-        for method in METHODS[name]:
+        for method in METHODS[f"{name}@8"]:
             other = metric_interval(y_true, y_score, metric=f"{name}@{k}", method=method)
             recall = metric_interval(y_true, y_score, metric=RecallAtK(k), method=method)
             assert_allclose(limits_of(other), np.multiply(limits_of(recall), factor), rtol=1e-12)
@@ -429,35 +429,31 @@ def test_classes_are_one_against_the_rest(name, clustered):
     labels, y_score, names = classes()
     options = {**options_of(name), "clusters": np.arange(90) // 2 if clustered else None}
     found = metric_interval(labels, y_score, **options)
-    assert found.classes == names.tolist()
-    assert found.low.shape == (3,)
-    assert_array_equal(found.n_positives, [30] * 3)
+    assert list(found) == names.tolist()
     for column, label in enumerate(names):
-        one = metric_interval(labels == label, y_score[:, column], **options)
-        for field in ("statistic", "low", "high", "standard_error"):
-            assert getattr(found, field)[column] == pytest.approx(getattr(one, field), rel=1e-12)
+        assert_same(found[label], metric_interval(labels == label, y_score[:, column], **options))
 
 
 def test_indicator_matrices_take_names_from_columns():
     labels, y_score, names = classes()
     matrix = pd.DataFrame({name: (labels == name).astype(int) for name in names})
     found = metric_interval(matrix, y_score)
-    assert found.classes == names.tolist()
-    assert_same(found, metric_interval(labels, y_score))
-    assert metric_interval(matrix.to_numpy(), y_score).classes == [0, 1, 2]
+    assert list(found) == names.tolist()
+    for name, other in metric_interval(labels, y_score).items():
+        assert_same(found[name], other)
+    assert list(metric_interval(matrix.to_numpy(), y_score)) == [0, 1, 2]
     # Samples may be of several classes.
     matrix["elm"] = 1 - matrix["elm"]
     other = metric_interval(matrix, y_score)
-    one = metric_interval(matrix["elm"], y_score[:, 1])
-    assert other.low[1] == pytest.approx(one.low)
-    assert list(other.to_frame()["class"]) == names.tolist()
+    assert_same(other["elm"], metric_interval(matrix["elm"], y_score[:, 1]))
 
 
 def test_jobs_and_seeds():
     labels, y_score, _ = classes(30)
     with joblib.parallel_config(backend="threading"):
         one, two = (metric_interval(labels, y_score, metric="bedroc", n_jobs=j) for j in (1, 2))
-    assert_same(one, two, rtol=0)
+    for name, of in one.items():
+        assert_same(of, two[name], rtol=0)
     y_true, y_score = sample()
     seeds = [0, np.random.RandomState(0), np.random.default_rng(0), None]
     found = [metric_interval(y_true, y_score, metric="dcg", random_state=s).low for s in seeds]
@@ -553,12 +549,7 @@ def test_result_of_one_ranking():
     assert type(numbers["statistic"]) is float
 
 
-def test_result_of_classes_and_of_queries():
-    labels, y_score, _ = classes()
-    found = metric_interval(labels, y_score)
-    assert found.summary().count("\n") == 2
-    assert "Average precision of 'elm' was" in found.summary()
-    assert found._repr_html_().count("<tr>") == 4
+def test_result_of_queries():
     y_true, y_score, groups = queries()
     over = metric_interval(y_true, y_score, groups=groups, metric="ndcg")
     assert over.summary().startswith("Mean NDCG over 12 queries was ")
@@ -588,7 +579,6 @@ WRONG = [
     ((Y, S), {"metric": RocAuc}, TypeError, r"got the class RocAuc: pass RocAuc\(\)"),
     ((Y, S), {"metric": "recall"}, ValueError, "recall needs a cut-off: metric='recall@50'"),
     ((Y, S), {"metric": "roc_auc@3"}, ValueError, "roc_auc has no cut-off; pass"),
-    ((Y, S), {"metric": RecallAtK([3, 4])}, TypeError, r"k must be one int or float here"),
     (
         (Y, S),
         {"metric": "average_precision@61"},

@@ -813,7 +813,6 @@ WRONG = [
     (SCORES, {"confidence_level": "high"}, TypeError, "confidence_level must be .*; got 'high'"),
     (SCORES, {"metric": "auc"}, ValueError, "metric must be one of .*; got 'auc'"),
     (SCORES, {"metric": RecallAtK}, TypeError, "metric must be an instance; got the class Recall"),
-    (SCORES, {"metric": RecallAtK([2, 3])}, TypeError, "k must be one int or float here"),
     (
         SCORES,
         {"metric": "average_precision@100"},

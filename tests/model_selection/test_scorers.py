@@ -26,7 +26,7 @@ from sklearn_rankinf import (
     make_significance_scorer,
     metric_test,
 )
-from sklearn_rankinf._metrics.metrics import METRICS, RecallAtK, RocAuc
+from sklearn_rankinf._metrics.metrics import METRICS, RocAuc
 from sklearn_rankinf._null.distribution import NullDistribution
 
 OUTPUTS = ("statistic", "neg_log10_pvalue", "pvalue", "zscore", "adjusted")
@@ -773,7 +773,6 @@ def test_saturation_of_weighted_and_averaged_statistics():
             ValueError,
             "metric='reciprocal_rank' has no average over classes; got average='macro'",
         ),
-        ({"metric": RecallAtK([5, 9])}, TypeError, r"k must be one int.*got .*5, 9"),
     ],
 )
 def test_arguments_are_checked_at_once(options, error, message):

@@ -29,7 +29,7 @@ from sklearn_rankinf import (
     best_candidate_test,
     metric_test,
 )
-from sklearn_rankinf._metrics.metrics import METRICS, Bedroc, RecallAtK
+from sklearn_rankinf._metrics.metrics import METRICS, Bedroc
 from sklearn_rankinf._model_selection.best_candidate import BestCandidateTestResult
 
 
@@ -766,7 +766,6 @@ def test_wrong_inputs(y_true, y_score, error, message):
         ({"metric": Zipf}, TypeError, r"got the class Zipf: pass Zipf\(\)\."),
         ({"metric": "recall"}, ValueError, "recall needs a cut-off: metric='recall@50'"),
         ({"metric": "roc_auc@3"}, ValueError, "roc_auc has no cut-off; pass metric='roc_auc'"),
-        ({"metric": RecallAtK([1, 2])}, TypeError, "k must be one int or float"),
         ({"metric": "ndcg@5"}, ValueError, "k must be between 1 and n_samples=4; got 5"),
         ({"metric": "ndcg@1.5"}, ValueError, "k as a float is a fraction"),
         ({"n_resamples": 0}, ValueError, "n_resamples must be at least 1; got 0"),

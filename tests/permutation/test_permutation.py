@@ -257,13 +257,10 @@ def test_each_class_by_itself():
     rng = np.random.default_rng(5)
     y_true, scores = np.arange(30) % 3, rng.normal(size=(30, 3))
     strata = np.arange(30) // 15
-    result = average_precision_test(y_true, scores, strata=strata)
-    assert result.pvalue.shape == result.n_resamples.shape == result.n_exceedances.shape == (3,)
+    results = average_precision_test(y_true, scores, strata=strata)
     for column in range(3):
         one = average_precision_test(y_true == column, scores[:, column], strata=strata)
-        assert result.pvalue[column] == one.pvalue
-        assert result.n_exceedances[column] == one.n_exceedances
-        assert result.pvalue_interval()[1][column] == one.pvalue_interval()[1]
+        assert results[column].to_dict() == one.to_dict()
 
 
 @dataclass(frozen=True)
@@ -349,22 +346,6 @@ def test_equal_values_count_although_rounding_differs(n_each, swapped):
         )
         assert result.statistic == pytest.approx(2 / n_each**2, rel=1e-6, abs=0.0)
         assert abs(result.pvalue - 0.75) <= Z * math.sqrt(0.75 * 0.25 / 999) + 2e-3
-
-
-@pytest.mark.parametrize("shape", [(3,), (2, 2)])
-def test_an_array_of_k(shape):
-    y_true, y_score, options = restricted("strata", 5, seed=5)
-    k = np.arange(2, 2 + np.prod(shape)).reshape(shape)
-    result = quiet(recall_at_k_test, y_true, y_score, k=k, **options)
-    for name in ("statistic", "pvalue", "n_resamples", "k", "hits", "zscore"):
-        assert getattr(result, name).shape == shape
-    assert result.n_positives == y_true.sum()
-    low, high = result.pvalue_interval()
-    assert low.shape == high.shape == shape
-    for at, cut in np.ndenumerate(k):
-        one = quiet(recall_at_k_test, y_true, y_score, k=int(cut), **options)
-        assert one.pvalue == result.pvalue[at]
-        assert one.pvalue_interval() == (low[at], high[at])
 
 
 # Labels of strata and clusters, and errors
@@ -675,7 +656,7 @@ def test_stopped_pvalue_is_that_of_a_loop(case, alternative):
     }
     null = quiet(test, y_true, y_score, **options).null_distribution
     if case == "recall":
-        draws = null._sample_of(null._exact)
+        draws = null._sample()
     else:
         draws = null._permutation_sample()
     for n_exceedances in (1, 7, 40, 10_000):
@@ -766,9 +747,9 @@ def test_a_statistic_with_one_value_needs_no_draws():
         assert_allclose(result.pvalue_interval(), 1.0, rtol=1e-12)
     # Of several classes one may be such a class.
     table = np.array([[1, 0], [1, 1], [1, 0], [1, 1]])
-    result = average_precision_test(table, np.random.default_rng(0).random((4, 2)), **options)
-    assert result.n_resamples[0] == 0
-    assert result.n_exceedances[1] == 3
+    results = average_precision_test(table, np.random.default_rng(0).random((4, 2)), **options)
+    assert results[0].n_resamples == 0
+    assert results[1].n_exceedances == 3
 
 
 @pytest.mark.parametrize("label", [0, 1])
@@ -876,10 +857,9 @@ def test_interval_of_other_methods():
     normal = average_precision_test(y_true, y_score, method="normal")
     assert normal.pvalue_interval() == (0.0, 1.0)
     for method in ("permutation", "analytic"):
-        at_k = recall_at_k_test(y_true, y_score, k=[3, 10], method=method)
+        at_k = recall_at_k_test(y_true, y_score, k=10, method=method)
         low, high = at_k.pvalue_interval()
-        assert np.all(low <= at_k.pvalue)
-        assert np.all(at_k.pvalue <= high)
+        assert low <= at_k.pvalue <= high
 
 
 @pytest.mark.parametrize("confidence_level", [0.0, 1.0, -1, math.nan])

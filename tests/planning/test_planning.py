@@ -564,11 +564,6 @@ EFFECT = "Pass exactly one of odds and auc"
             "recall needs a cut-off: metric='recall@50'",
         ),
         (
-            {"odds": 2.0, "metric": RecallAtK([1, 2])},
-            TypeError,
-            "k must be one int or float here",
-        ),
-        (
             {"odds": 2.0, "metric": "recall@101"},
             ValueError,
             "k must be between 1 and n_samples=100; got 101",

@@ -144,9 +144,10 @@ def test_classes_are_rows():
     assert ticks_of(display.ax_.yaxis) == ["a", "b", "c"]
     expected = [average_precision_score(y_true == c, y_score[:, i]) for i, c in enumerate("abc")]
     np.testing.assert_allclose(display.points_.get_xdata(), expected)
-    display.plot(name="forest")
+    display = IntervalDisplay.from_predictions(y_true, y_score, name="forest")
     assert ticks_of(display.ax_.yaxis) == ["forest: a", "forest: b", "forest: c"]
-    both = IntervalDisplay({"x": display.results, "y": display.results}).plot()
+    results = display.results["forest"]
+    both = IntervalDisplay({"x": results, "y": results}).plot()
     assert ticks_of(both.ax_.yaxis)[2:4] == ["x: c", "y: a"]
 
 

@@ -276,19 +276,14 @@ def test_classes_are_drawn_as_several_results():
     rng = np.random.default_rng(0)
     y_true = rng.integers(3, size=30)
     result = average_precision_test(y_true, rng.normal(size=(30, 3)))
-    display = NullDistributionDisplay(result, name="ranker").plot()
+    display = NullDistributionDisplay({"ranker": result}).plot()
     assert [text.split(" = ")[0] for text in legend_of(display)[:3]] == [
         "ranker: 0: AP",
         "ranker: 1: AP",
         "ranker: 2: AP",
     ]
     observed = [position(line) for line in display.observed_line_]
-    np.testing.assert_allclose(observed, result.statistic)
-
-
-def test_several_k_are_refused(small):
-    with pytest.raises(ValueError, match=r"a single k; got one with k=\[2, 3\]: test each k"):
-        NullDistributionDisplay(recall_at_k_test(*small, k=[2, 3]))
+    np.testing.assert_allclose(observed, [one.statistic for one in result.values()])
 
 
 def test_wrong_options_are_refused(small):

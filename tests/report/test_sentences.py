@@ -50,13 +50,14 @@ def test_summaries_state_bounds(test):
     assert "≤" not in text
 
 
-def test_several_tests_in_one_result():
+def test_bounds_and_estimates_are_stated():
     found = average_precision_test(Y, GOOD, method="permutation", **B99)
     assert "p ≤ 0.0100" in found.summary()
-    found = recall_at_k_test(Y, GOOD, k=[40, 400], method="permutation", **B99)
-    first, second = found.summary().splitlines()
-    assert "p ≤ 0.0100" in first
-    assert "p = 1.0000" in second
+    at_40, at_400 = (
+        recall_at_k_test(Y, GOOD, k=k, method="permutation", **B99).summary() for k in (40, 400)
+    )
+    assert "p ≤ 0.0100" in at_40
+    assert "p = 1.0000" in at_400
 
 
 def test_listed_permutations_are_exact():
@@ -97,9 +98,6 @@ def test_tables_of_notebooks_do_not_break_numbers():
     sentence = f"<p>Average precision was 1 .*<span {style}>p = \\d.\\de-\\d+</span> for"
     assert re.search(sentence, html)
     assert re.sub("<.*?>", "", html).startswith(perfect.summary())
-    many = recall_at_k_test(Y, GOOD, k=np.arange(1, 20))
-    assert many._repr_html_().count("<p>") == 6
-    assert many._repr_html_().count("<tr>") == 20
 
 
 def test_sentences_count_queries_without_positives():

@@ -435,7 +435,6 @@ def test_hint_at_a_reversed_score():
         "ap": lambda **options: average_precision_test(y_true, y_score, **options),
         "auc": lambda **options: metric_test(y_true, y_score, **options, metric="roc_auc"),
         "recall": lambda **options: recall_at_k_test(y_true, y_score, k=100, **options),
-        "array": lambda **options: recall_at_k_test(y_true, y_score, k=[100, 150], **options),
         "map": lambda **options: average_precision_test(
             y_true, y_score, groups=[0] * 300, **options
         ),
