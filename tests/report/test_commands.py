@@ -3,6 +3,7 @@
 import io
 import itertools
 import json
+import os
 import sys
 
 import numpy as np
@@ -529,6 +530,27 @@ def test_report_as_a_page(scores, capsys, tmp_path, monkeypatch):
         captured = capsys.readouterr()
         assert f"wrote {name}" in captured.out if code == 0 else "cannot write" in captured.err
     assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize("other", ["scores.csv", "./scores.csv", "link.csv", "hard.csv"])
+@pytest.mark.parametrize("from_input", [False, True])
+def test_a_page_does_not_replace_the_scores(
+    scores, capsys, tmp_path, monkeypatch, other, from_input
+):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "scores.csv"
+    scores.to_csv(path, index=False)
+    (tmp_path / "link.csv").symlink_to(path)
+    os.link(path, tmp_path / "hard.csv")
+    before = path.read_bytes()
+    with path.open() as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        name = "-" if from_input else "scores.csv"
+        assert main(["report", name, "--label", "hit", "--score", "good", "--html", other]) == 2
+    assert capsys.readouterr().err == (
+        f"rankinf report: error: --html {other} is the file with the scores: give another name.\n"
+    )
+    assert path.read_bytes() == before
 
 
 def test_a_warning_is_one_line_and_shown_once(tmp_path, capsys):

@@ -196,6 +196,8 @@ def test_clusters_are_those_of_the_functions():
         assert found.interval.to_dict() == interval.to_dict()
         (at_k,) = found.at_k
         assert at_k.test.pvalue == recall_at_k_test(Y_OF_CLUSTERS, column, k=20, **options).pvalue
+        of_recall = metric_interval(Y_OF_CLUSTERS, column, metric=RecallAtK(20), clusters=CLUSTERS)
+        assert at_k.interval.to_dict() == of_recall.to_dict()
         assert at_k.hits_needed is None
         assert (found.curve, found.minimum_hypergeometric) == (None, None)
     compared = metric_comparison_test(
@@ -255,6 +257,7 @@ def test_a_label_in_every_row_is_reported():
             assert [check.code for check in report.checks] == ["one-label"]
             for ranker in report.rankers:
                 assert (ranker.test.pvalue, ranker.interval) == (1.0, None)
+                assert ranker.at_k[0].interval is None
             assert report.comparison is None
             assert "cannot be tested" in report.to_text()
             json.dumps(report.to_dict(), allow_nan=False)
