@@ -20,7 +20,7 @@ Modules, in reading order: calls go from `distribution` upwards
 canonical           `CanonicalSum`: what is counted, in which blocks, with which weights
 estimates           `ErrorEstimate`: one error budget of six parts; `TailEstimates`; `SOLVERS`
 exact/              enumeration, counting, branch and bound, guaranteed bounds
-inversion/          tilts, transform, contours, stratified contours, bounds on a finite band
+inversion/          tilts, transform, contours of several kinds, bounds on a finite band
 solvers             `Tails`: the sequence of inversions and bounds on one side of the mean
 conditioning        mixtures over the number of positives in a block of equal scores
 computed            `ComputedDistribution`: both sides, ends of the support, upper bounds
@@ -41,8 +41,9 @@ two or three positives     exact/few_positives: counts by binary searches; round
 integer weights            exact/integer_weights: counts for each value; rounding
 hypergeometric             exact/hits: sums of hypergeometric tails; Loader 2000; rounding
 near-maximum enumeration   exact/near_maximum: placements beyond s; Land & Doig 1960; rounding
-contour                    inversion/contour: trapezoidal rule near the saddle point; Abate & Whitt
-                           1992, Daniels 1954; rounding, truncation, aliasing, atoms, merging
+contour                    inversion/contour, many_hits: trapezoidal rule near the saddle point;
+                           Abate & Whitt 1992, Daniels 1954; rounding, truncation, aliasing, atoms,
+                           merging
 longer contour             solvers: far out, no blocks merged, up to six times as many nodes; same
 stratified contour         inversion/stratified: nodes from coarse to fine; far up only the strata
                            that matter; Abate & Whitt 1992, Jensen 1995; as for contours

@@ -25,6 +25,7 @@ from sklearn_rankinf._engine.inversion.band_limited import SETTINGS as BANDS
 from sklearn_rankinf._engine.inversion.band_limited import BandLimitedTails
 from sklearn_rankinf._engine.inversion.bands import tilted_bands, windows
 from sklearn_rankinf._engine.inversion.contour import ContourInversion, is_steep
+from sklearn_rankinf._engine.inversion.many_hits import ManyHitsInversion
 from sklearn_rankinf._engine.inversion.ranking_transform import (
     RankingTransform,
     Transform,
@@ -137,6 +138,11 @@ class SolverSettings:
     least_positives: int = 4
     # Tolerance of contours that replace short ones, below the rough ones.
     usual_tolerance: float = 2e-3
+    # Hits from which a chain of hits takes less time than other contours, of at least so many
+    # blocks, and the error up to which others are not tried.
+    many_hits: int = 1_000
+    blocks_of_many_hits: int = 300
+    accurate_many_hits: float = 9e-2
     # Hits above which a tolerance is met by plain contours first, if blocks are merged.
     many_positives: int = 2_000
     # Blocks above which neighbouring ones are merged: for contours, and for stratified contours.
@@ -263,10 +269,12 @@ class Tails:
         first = max(s.accurate, self._tolerance)
         if self.merges and upper:
             first = max(first, s.accurate_merged)
+        if self._has_many_hits:
+            first = max(first, s.accurate_many_hits)
         good = max(first, s.accurate_stratified) if stratified else first
         rough, band = max(good, s.tolerable), "band-limited bounds"
         worth_band = s.wide if self.merges else rough
-        last = s.tolerable if self.merges else partial(self._error_worth_seconds, good)
+        last = rough if self.merges else partial(self._error_worth_seconds, good)
         # Lists with ties differ from fold to fold: a band takes less time than a first contour.
         tied = self._n_blocks < self._n_samples and self._n_blocks <= s.bands_first_up_to
         early = (self._is_certified or tied) and self._tolerance >= ROUGH_TOLERANCE
@@ -279,6 +287,7 @@ class Tails:
         # Ascending contours of many hits take longer than plain ones, which may be good enough.
         is_dense = self._tolerance >= ROUGH_TOLERANCE and self._n_positives > s.many_positives
         declared: list[tuple[bool, Solver]] = [
+            (self._has_many_hits, Solver("contour", self._many_hits, s.accurate)),
             (early, Solver(band, self._band_limited, good)),
             (upper and (stratified or far_above), Solver(near_maximum, self._listed_first, first)),
             (stratified, Solver(by_strata, self._stratified, first)),
@@ -301,6 +310,35 @@ class Tails:
             (True, Solver("upper bound", self._bound, np.finfo(float).max)),
         ]
         return [solver for applies, solver in declared if applies]
+
+    # Many hits
+
+    def _many_hits(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+        return self._many_hits_inversion.tail(t, sign)
+
+    @cached_property
+    def _many_hits_inversion(self) -> ManyHitsInversion:
+        roughly = self._tolerance >= ROUGH_TOLERANCE
+
+        def blocks(level: int) -> Increments:
+            ratio = SETTINGS.ratio * SETTINGS.coarser ** (1 - level + roughly)
+            resolution = SETTINGS.coarser ** (1 - level) * self._body
+            return self._increments(ratio, resolution)
+
+        has_ties = self._n_blocks < self._n_samples
+        return ManyHitsInversion(blocks, self._n_positives, self._std, self._tolerance, has_ties)
+
+    @cached_property
+    def _has_many_hits(self) -> bool:
+        """Whether sums over hits are smooth, and the transform does not return."""
+        s, m, n = SETTINGS, self._n_positives, self._n_samples
+        if m < s.many_hits or self._n_blocks < s.blocks_of_many_hits or self._is_clustered:
+            return False
+        if self._transform is not None or self._span > 0.0 or self._near_periods.size:
+            return False
+        coarse = self._blocks(0)
+        n_counted = coarse.sizes[~coarse.is_inert].sum()
+        return m * n_counted >= s.many_hits * n and self._body > 0.0 and not self._returns
 
     # Near-maximum enumeration
 

@@ -163,7 +163,7 @@ def windows(
     feasible = feasible_bands(increments, n_positives)
     if n_positives <= SETTINGS.few_hits:
         return feasible, np.zeros((increments.sizes.size, 1))
-    hits, balance, _ = _mean_hits(increments, n_positives, np.asarray(tilts))
+    hits, balance, _ = mean_paths(increments, n_positives, np.asarray(tilts))
     variance = hits * (1.0 - hits / increments.sizes)
     up_to = np.cumsum(variance, axis=1)
     # The path is a bridge, given its end. Hits near the top attract each other, hence a number of
@@ -188,21 +188,21 @@ def balances(increments: Increments, n_positives: int, tilts: ArrayLike) -> Floa
 
     A forward pass that multiplies row h by ``exp(balance h)`` keeps its rows at one level.
     """
-    return _mean_hits(increments, n_positives, np.atleast_1d(tilts))[1]
+    return mean_paths(increments, n_positives, np.atleast_1d(tilts))[1]
 
 
 def mean_hits(increments: Increments, n_positives: int, tilt: float) -> Floats:
     """Mean hits of every block (columns) under a tilt: one row, or one for each of two paths."""
-    return _mean_hits(increments, n_positives, np.array([tilt]))[0]
+    return mean_paths(increments, n_positives, np.array([tilt]))[0]
 
 
 def values_of_mean_paths(increments: Increments, n_positives: int, tilts: Floats) -> Floats:
     """Values at the mean hits under each tilt, of the heavier path: nearly the tilted means."""
     roughly = SETTINGS.rough_path_error, SETTINGS.most_rough_steps
-    return increments.total(_mean_hits(increments, n_positives, tilts, *roughly)[2])
+    return increments.total(mean_paths(increments, n_positives, tilts, *roughly)[2])
 
 
-def _mean_hits(
+def mean_paths(
     increments: Increments,
     n_positives: int,
     tilts: Floats,

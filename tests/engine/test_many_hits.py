@@ -1,0 +1,68 @@
+"""Tails of sums over many hits: against the forward pass, long contours and finer merging."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from oracles import inverted_tail
+
+from sklearn_rankinf._engine.distribution import exact_distribution, exact_mean_and_variance
+from sklearn_rankinf._engine.inversion.many_hits import ManyHitsInversion, TiltedHits
+from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
+from sklearn_rankinf._metrics.metrics import AveragePrecision, DiscountedCumulativeGain
+from sklearn_rankinf._statistics.additive import increments_of
+from sklearn_rankinf._statistics.merging import grouped_increments
+
+pytestmark = pytest.mark.numeric
+
+AP = AveragePrecision()
+
+
+@pytest.mark.parametrize("metric", [AP, DiscountedCumulativeGain()])
+@pytest.mark.parametrize("tilt", [-2.0, 1.0, 9.0, 60.0])
+def test_the_chain_has_the_transform_of_the_forward_pass(metric, tilt):
+    blocks = grouped_increments(metric, 20_000, 2_000, None, 0.1)
+    std = math.sqrt(exact_mean_and_variance(metric, 20_000, 2_000, None)[1])
+    chain = TiltedHits.of(blocks, 2_000, tilt / std)
+    assert max(step.step for step in chain._steps) > 1
+    z = (tilt + 1j * np.array([0.0, 0.3, 1.0, 3.0])) / std
+    expected = RankingTransform(blocks, blocks, 2_000, True).at(tilt / std, z, True, False)
+    found = chain.log_mgf + chain.log_means(z - tilt / std)
+    share = np.exp(expected.real - expected[0].real)
+    assert_allclose(np.exp(found - expected) * share, share, atol=1e-9)
+
+
+@pytest.mark.parametrize("x", [0.185, 0.25, 0.4])
+def test_tails_agree_with_long_contours(x):
+    sizes, m = np.tile([1, 2, 3, 4, 5], 120), 300
+    blocks = increments_of(AP, int(sizes.sum()), m, sizes)
+    std = math.sqrt(exact_mean_and_variance(AP, int(sizes.sum()), m, sizes)[1])
+    inversion = ManyHitsInversion(lambda level: blocks, m, std)
+    found = inversion.tail(np.array([x]), 1)
+    tilt = inversion._theta(1, inversion._place(x, 1))
+    deviation = inversion._contour(1, inversion._place(x, 1)).deviation
+    expected = inverted_tail(sizes.tolist(), m, [x], tilt, 0.2 / deviation, 60)
+    assert_allclose(found.log_p, expected, rtol=0, atol=1e-7)
+    assert found.error.total[0] < 1e-4
+
+
+@pytest.mark.parametrize("has_ties", [False, True])
+@pytest.mark.parametrize("x", [0.14, 0.6])
+def test_stated_errors_hold_against_less_merging(has_ties, x):
+    n, m = 10_000, 1_200
+    rng = np.random.default_rng(0)
+    sizes = np.diff(np.append(np.unique(rng.integers(1, n, n // 3)), n), prepend=0)
+    ties = sizes if has_ties else None
+    fine = exact_distribution(AP, n, m, ties).estimates(np.array([x]), 1)
+    rough = exact_distribution(AP, n, m, ties, 0.023).estimates(np.array([x]), 1)
+    assert fine.error.total[0] < 0.1
+    assert abs(fine.log_p - rough.log_p)[0] <= fine.error.total[0] + rough.error.total[0]
+    finest = ManyHitsInversion(
+        lambda level: grouped_increments(AP, n, m, ties, 0.03 * 2.5**-level),
+        m,
+        math.sqrt(exact_mean_and_variance(AP, n, m, ties)[1]),
+    )
+    contour = finest._contour(1, finest._place(x, 1)).tail(np.array([x]), 1, 1.0)
+    assert abs(contour.log_p - fine.log_p)[0] <= fine.error.total[0]
+    assert abs(contour.log_p - rough.log_p)[0] <= rough.error.total[0]
