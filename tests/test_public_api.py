@@ -28,7 +28,7 @@ WEIGHTS = "sample_weight=None, weights_follow='label'"
 
 PERMUTATIONS = (
     "strata=None, clusters=None, order=None, block_length=None, n_resamples=9999, "
-    "n_exceedances=None, random_state=0, n_jobs=None, verbose=0"
+    "n_exceedances=None, random_state=0, n_jobs=None"
 )
 
 DISPLAY_OPTIONS = (
@@ -54,18 +54,16 @@ SIGNATURES = {
     ),
     "min_positives": (
         "(*, prevalence, metric='average_precision', odds=None, auc=None, alpha=0.05, "
-        "power=0.8, model='wallenius', method='auto', n_resamples=10000, random_state=0, "
-        "verbose=0)"
+        "power=0.8, model='wallenius', method='auto', n_resamples=10000, random_state=0)"
     ),
     "metric_comparison_power": (
         "(n_samples, n_positives, *, auc_a, auc_b, correlation=0.0, metric='average_precision', "
         "alpha=0.05, alternative='two-sided', method='auto', "
-        "n_resamples=1000, random_state=0, n_jobs=None, verbose=0)"
+        "n_resamples=1000, random_state=0, n_jobs=None)"
     ),
     "metric_interval_width": (
         "(n_samples, n_positives, *, auc, metric='average_precision', "
-        "confidence_level=0.95, method='auto', n_resamples=1000, random_state=0, n_jobs=None, "
-        "verbose=0)"
+        "confidence_level=0.95, method='auto', n_resamples=1000, random_state=0, n_jobs=None)"
     ),
     "metric_power": (
         "(n_samples, n_positives, *, metric='average_precision', odds=None, auc=None, "
@@ -154,12 +152,12 @@ SIGNATURES = {
         "(estimator_a, estimator_b, X, y, *, cv=None, groups=None, clusters=None, "
         "metric='average_precision', aggregate='pooled', pooling='ranks', method='auto', "
         "pos_label=1, response_method=('decision_function', 'predict_proba'), params=None, "
-        "n_resamples=9999, random_state=0, n_jobs=None, verbose=0)"
+        "n_resamples=9999, random_state=0, n_jobs=None)"
     ),
     "metric_comparison_test": (
         "(y_true, y_score, *, metric='average_precision', pos_label=1, "
         "alternative='two-sided', method='auto', margin=None, groups=None, strata=None, "
-        "clusters=None, n_resamples=9999, random_state=0, n_jobs=None, verbose=0)"
+        "clusters=None, n_resamples=9999, random_state=0, n_jobs=None)"
     ),
     "metric_interval": (
         "(y_true, y_score=None, *, metric='average_precision', pos_label=1, "
@@ -168,30 +166,30 @@ SIGNATURES = {
     ),
     "metric_multiple_comparison_test": (
         "(y_true, y_score, *, metric='average_precision', pos_label=1, reference=None, "
-        "correction='maxt', confidence_level=0.95, groups=None, clusters=None, strata=None, "
+        "correction='maxt', confidence_level=0.95, groups=None, strata=None, clusters=None, "
         "random_state=0)"
     ),
     "paired_outcome_posterior": "(n_only_a, n_only_b, *, prior=0.5)",
     "randomization_test": (
-        "(y_true, y_pred_a, y_pred_b, *, metric='f1', clusters=None, pos_label=1, "
-        "alternative='two-sided', method='auto', n_resamples=9999, random_state=0, "
-        "n_jobs=None, verbose=0)"
+        "(y_true, y_pred_a, y_pred_b, *, metric='f1', pos_label=1, "
+        "alternative='two-sided', method='auto', clusters=None, n_resamples=9999, random_state=0, "
+        "n_jobs=None)"
     ),
     "best_candidate_test": (
         "(y_true, y_score, *, metric='average_precision', standardize=True, strata=None, "
         "clusters=None, order=None, block_length=None, pos_label=1, n_resamples=9999, "
-        "random_state=0, n_jobs=None, verbose=0)"
+        "random_state=0, n_jobs=None)"
     ),
     "cross_val_significance": (
         "(estimator, X, y, *, groups=None, strata=None, clusters=None, order=None, "
         "block_length=None, cv=None, metric='average_precision', method='auto', "
         "combine='bonferroni', pos_label=1, "
         "response_method=('decision_function', 'predict_proba'), params=None, "
-        "refit_permutations=None, n_resamples=9999, random_state=0, n_jobs=None, verbose=0)"
+        "refit_permutations=None, n_resamples=9999, random_state=0, n_jobs=None)"
     ),
     "search_permutation_test": (
         "(search, X, y, *, groups=None, strata=None, clusters=None, order=None, "
-        "block_length=None, params=None, n_resamples=99, random_state=0, n_jobs=None, verbose=0)"
+        "block_length=None, params=None, n_resamples=99, random_state=0, n_jobs=None)"
     ),
     "mean_average_precision_score": "(y_true, y_score, *, groups, pos_label=1)",
     "make_significance_scorer": (

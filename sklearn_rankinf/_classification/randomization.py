@@ -25,7 +25,6 @@ from sklearn_rankinf._ranking import (
     check_integer,
     check_n_jobs,
     check_option,
-    check_verbose,
     read_labels,
     warn_caller,
 )
@@ -127,14 +126,13 @@ def randomization_test(
     y_pred_b: ArrayLike,
     *,
     metric: str | Score = "f1",
-    clusters: Iterable[Hashable] | None = None,
     pos_label: PosLabel = 1,
     alternative: str = "two-sided",
     method: str = "auto",
+    clusters: Iterable[Hashable] | None = None,
     n_resamples: int = 9999,
     random_state: Any = 0,
     n_jobs: int | None = None,
-    verbose: int = 0,
 ) -> RandomizationTestResult:
     r"""Test whether two systems that classify the same samples differ.
 
@@ -152,9 +150,6 @@ def randomization_test(
     metric : {"f1", "precision", "recall"} or callable, default="f1"
         The metric that is compared. A callable takes ``(y_true, y_pred)``, with the original
         labels, and returns a number.
-    clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample, such as a document or a patient; any hashable values. The outputs
-        for all samples of a cluster are swapped together.
     pos_label : int, float, bool or str, default=1
         The label of the positives; not used for a callable.
     alternative : {"two-sided", "greater", "less"}, default="two-sided"
@@ -167,14 +162,15 @@ def randomization_test(
         - ``"auto"``: exact if it takes moderate time (for a callable, no more calls than random
           swaps would take), otherwise random swaps;
         - ``"t"``, ``"sign"``, ``"wilcoxon"``: matched-pair tests, only for recall.
+    clusters : array-like of shape (n_samples,), optional
+        Cluster of each sample, such as a document or a patient; any hashable values. The outputs
+        for all samples of a cluster are swapped together.
     n_resamples : int, default=9999
         Number of random swaps of all samples.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random swaps.
     n_jobs : int, optional
         Number of jobs for the random swaps. The result does not depend on it.
-    verbose : int, default=0
-        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -255,8 +251,8 @@ def randomization_test(
     alternative = check_alternative(alternative)
     _check_method(method, metric)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
-    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
-    draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs, verbose)
+    n_jobs = check_n_jobs(n_jobs)
+    draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs)
     if callable(metric):
         comparison = _compare_by_calls(
             metric, y_true, y_pred_a, y_pred_b, clusters, method, alternative, draws

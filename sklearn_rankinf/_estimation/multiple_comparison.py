@@ -195,8 +195,8 @@ def metric_multiple_comparison_test(
     correction: str = "maxt",
     confidence_level: float = 0.95,
     groups: Iterable[Hashable] | None = None,
-    clusters: Iterable[Hashable] | None = None,
     strata: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
     random_state: Any = 0,
 ) -> MetricMultipleComparisonTestResult:
     r"""Compare several rankings of the same samples: which pairs differ, and which may be best.
@@ -225,11 +225,11 @@ def metric_multiple_comparison_test(
         the set of rankers that may be best.
     groups : array-like of shape (n_samples,), optional
         Query of each sample: runs are compared by the mean of the metric over queries.
-    clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample. Only samples of different clusters are independent.
     strata : array-like of shape (n_samples,), optional
         Stratum of each sample, for samples with fixed numbers of positives and negatives per
         stratum.
+    clusters : array-like of shape (n_samples,), optional
+        Cluster of each sample. Only samples of different clusters are independent.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random directions for the integration of the joint distribution.
 

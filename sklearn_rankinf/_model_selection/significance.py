@@ -63,7 +63,6 @@ from sklearn_rankinf._ranking import (
     check_n_jobs,
     check_no_closed_form,
     check_option,
-    check_verbose,
     estimator_scores,
     folds_of,
     warn_caller,
@@ -305,7 +304,6 @@ def cross_val_significance(
     n_resamples: int = 9999,
     random_state: Any = 0,
     n_jobs: int | None = None,
-    verbose: int = 0,
 ) -> CrossValSignificanceResult:
     r"""Test by cross-validation whether an estimator ranks held-out samples better than chance.
 
@@ -372,8 +370,6 @@ def cross_val_significance(
         Source of the random labellings and of the permutations.
     n_jobs : int, optional
         Number of jobs for fits, predictions, tests and refits. The result does not depend on it.
-    verbose : int, default=0
-        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -480,7 +476,7 @@ def cross_val_significance(
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     if refit_permutations is not None:
         refit_permutations = check_integer(refit_permutations, "refit_permutations", 1)
-    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
+    n_jobs = check_n_jobs(n_jobs)
     seed = _as_seed(random_state)
     tested: dict[str, Any] = {
         "method": method,
@@ -497,7 +493,7 @@ def cross_val_significance(
     exchange = exchange_of(sample)
     _check_restrictions(sample.design, combine, method)
     fitting = {"groups": groups, "cv": cv, "params": params}
-    running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
+    running: dict[str, Any] = {"n_jobs": n_jobs}
     if isinstance(estimator, Mapping):
         check_nothing_to_fit({**fitting, "refit_permutations": refit_permutations})
         fitted = estimator
@@ -878,7 +874,6 @@ def search_permutation_test(
     n_resamples: int = 99,
     random_state: Any = 0,
     n_jobs: int | None = None,
-    verbose: int = 0,
 ) -> SearchPermutationTestResult:
     r"""Test the best score of a search by running the search under permuted labels.
 
@@ -918,8 +913,6 @@ def search_permutation_test(
     n_jobs : int, optional
         Number of searches that run in parallel, each on a single job. By default the searches run
         one after the other, with the `n_jobs` of the search. The result does not depend on it.
-    verbose : int, default=0
-        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -981,7 +974,7 @@ def search_permutation_test(
     0.05
     """
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
-    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
+    n_jobs = check_n_jobs(n_jobs)
     X, y, groups = indexable(X, y, groups)
     search = _prepared(search)
     sample = sample_of_labels(
@@ -999,9 +992,7 @@ def search_permutation_test(
         search.set_params(n_jobs=1)
     warn_of_few_labellings(sample)
     best_score = partial(_best_score, search=search, X=X, params=params)
-    return _among_permutations(
-        best_score, y, exchange, n_resamples, random_state, n_jobs=n_jobs, verbose=verbose
-    )
+    return _among_permutations(best_score, y, exchange, n_resamples, random_state, n_jobs=n_jobs)
 
 
 def _prepared(search: Any) -> Any:
@@ -1053,11 +1044,10 @@ def _among_permutations(
     n_resamples: int,
     random_state: Any,
     n_jobs: int | None,
-    verbose: int,
 ) -> SearchPermutationTestResult:
     """Compare the statistic of the observed labels with those of permuted labels."""
     observed = statistic(y, False)
-    draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs, verbose)
+    draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs)
     tasks = ((statistic, y, exchange, seed) for seed in draws.streams(n_resamples))
     permuted = np.array(draws.in_parallel(_of_permuted, tasks))
     n_reached = int(np.sum(permuted >= observed - _SAME * abs(observed)))

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 
 from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._planning.power import MODELS, Design, SizedDesign, read_effect
-from sklearn_rankinf._ranking import check_between, check_counts, check_integer
+from sklearn_rankinf._ranking import check_between, check_counts
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.hypergeometric import log_tail, min_hits
@@ -172,7 +172,6 @@ def min_positives(
     method: str = "auto",
     n_resamples: int = 10_000,
     random_state: Any = 0,
-    verbose: int = 0,
 ) -> int:
     r"""Smallest number of positives with which the test of a ranking has a given power.
 
@@ -204,9 +203,6 @@ def min_positives(
         Number of simulated rankings.
     random_state : int, RandomState, Generator or None, default=0
         Source of random numbers for the simulation.
-    verbose : int, default=0
-        If positive, print each number of positives that is tried; a search by simulation takes
-        some seconds.
 
     Returns
     -------
@@ -265,17 +261,13 @@ def min_positives(
             "positives are not ranked higher than negatives; pass odds above 1, or auc above "
             f"0.5 (got odds={odds} and auc={auc})."
         )
-    verbose = check_integer(verbose, "verbose", 0)
-    return _Search(design, prevalence, effect, power, verbose).first()
+    return _Search(design, prevalence, effect, power).first()
 
 
 class _Search:
     """Search for the first number of positives with a given power."""
 
-    def __init__(
-        self, design: Design, prevalence: float, effect: float, target: float, verbose: int = 0
-    ) -> None:
-        self._verbose = verbose
+    def __init__(self, design: Design, prevalence: float, effect: float, target: float) -> None:
         self._design, self._prevalence = design, prevalence
         self._effect, self._target = effect, target
         # A cut-off that is a number of samples is a lower limit of the number of samples.
@@ -303,10 +295,7 @@ class _Search:
         return np.maximum(np.rint(np.asarray(m) / self._prevalence), m).astype(np.int64)[()]
 
     def _sized(self, m: int, approximately: bool = False) -> SizedDesign:
-        n_samples = int(self._n_samples(m))
-        if self._verbose:
-            print(f"[min_positives] {m} positives among {n_samples} samples")
-        return self._design.of_size(n_samples, m, approximately)
+        return self._design.of_size(int(self._n_samples(m)), m, approximately)
 
     @cached_property
     def _may_simulate(self) -> bool:

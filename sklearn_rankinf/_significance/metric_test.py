@@ -67,7 +67,6 @@ def metric_test(
     n_exceedances: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
-    verbose: int = 0,
 ) -> Any:
     r"""Test whether a ranking is better than chance by any metric.
 
@@ -148,8 +147,6 @@ def metric_test(
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
         Number of jobs for ``method="permutation"``. The result does not depend on it.
-    verbose : int, default=0
-        Verbosity of joblib for ``method="permutation"``; larger values print more messages.
 
     Returns
     -------
@@ -320,7 +317,6 @@ def metric_test(
         n_exceedances=n_exceedances,
         random_state=random_state,
         n_jobs=n_jobs,
-        verbose=verbose,
     )
 
 
@@ -441,7 +437,6 @@ def average_precision_test(
     n_exceedances: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
-    verbose: int = 0,
 ) -> Any:
     r"""Test whether the average precision of a ranking is better than chance.
 
@@ -490,8 +485,6 @@ def average_precision_test(
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
         Number of jobs for ``method="permutation"``. The result does not depend on it.
-    verbose : int, default=0
-        Verbosity of joblib for ``method="permutation"``; larger values print more messages.
 
     Returns
     -------
@@ -560,7 +553,6 @@ def average_precision_test(
         n_exceedances=n_exceedances,
         random_state=random_state,
         n_jobs=n_jobs,
-        verbose=verbose,
     )
 
 
@@ -582,7 +574,6 @@ def recall_at_k_test(
     n_exceedances: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
-    verbose: int = 0,
 ) -> Any:
     r"""Test whether the recall at k of a ranking is better than chance.
 
@@ -622,8 +613,6 @@ def recall_at_k_test(
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
         Number of jobs for ``method="permutation"``. The result does not depend on it.
-    verbose : int, default=0
-        Verbosity of joblib for ``method="permutation"``; larger values print more messages.
 
     Returns
     -------
@@ -688,5 +677,4 @@ def recall_at_k_test(
         n_exceedances=n_exceedances,
         random_state=random_state,
         n_jobs=n_jobs,
-        verbose=verbose,
     )

@@ -1,0 +1,121 @@
+"""One name for one concept: all signatures of the package, read and compared."""
+
+import inspect
+from collections import defaultdict
+
+import pytest
+
+import sklearn_rankinf as rankinf
+
+# Parameters that occur in several functions, in the order that they have in each of them.
+DESIGN = "groups strata clusters order block_length n_resamples random_state n_jobs"
+ORDERS = (
+    DESIGN,
+    f"y_true y_score y_pred_a y_pred_b metric alternative method {DESIGN}",
+    "n_samples n_positives metric alpha power model alternative method n_resamples random_state",
+)
+
+# Words for which the package has another one.
+SYNONYMS = {
+    "n_permutations": "n_resamples",
+    "n_simulations": "n_resamples",
+    "n_draws": "n_resamples",
+    "n_bootstraps": "n_resamples",
+    "y_scores": "y_score",
+    "y_score_a": "y_score",
+    "y_score_b": "y_score",
+    "max_k": "max_rank",
+    "level": "confidence_level",
+    "ci": "confidence_level",
+    "seed": "random_state",
+    "scoring": "metric",
+    "weights": "sample_weight",
+    "verbose": "joblib.parallel_config(verbose=...)",
+}
+
+# Those with one default wherever they have any.
+ONE_DEFAULT = (
+    "average block_length clusters confidence_level cv groups margin method n_jobs order pos_label "
+    "random_state response_method sample_weight strata max_rank min_hits"
+).split()
+
+# Longer signatures, which combine designs with models or with classes.
+LONGER = {
+    "metric_test": 18,
+    "average_precision_test": 19,
+    "recall_at_k_test": 15,
+    "cross_val_significance": 19,
+    "cross_val_comparison": 17,
+}
+
+
+def signatures():
+    """Parameters of every public function, class and class method."""
+    for name in rankinf.__all__:
+        one = getattr(rankinf, name)
+        yield name, inspect.signature(one).parameters
+        if inspect.isclass(one):
+            for method in dir(one):
+                if not method.startswith("_") and callable(getattr(one, method)):
+                    yield f"{name}.{method}", inspect.signature(getattr(one, method)).parameters
+
+
+ALL = dict(signatures())
+# A formula for ranks or increments is no question that a user asks.
+FUNCTIONS = {name: found for name, found in ALL.items() if "." not in name}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_one_name_for_one_concept(name):
+    for parameter in ALL[name]:
+        remedy = SYNONYMS.get(parameter)
+        assert remedy is None, f"{parameter} is {remedy}"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_number_of_parameters(name):
+    n_parameters = len([one for one in ALL[name] if not one.endswith("_kwargs")])
+    assert n_parameters <= LONGER.get(name, 14)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_parameters_have_one_order(name):
+    is_of_models = "X" in FUNCTIONS[name]  # X, y and the design come first, as in scikit-learn
+    for order in ORDERS[:1] if is_of_models else ORDERS:
+        words = order.split()
+        if words[0] == "n_samples" and "n_samples" not in FUNCTIONS[name]:
+            continue
+        own = [one for one in FUNCTIONS[name] if one in words]
+        assert own == sorted(own, key=words.index)
+
+
+@pytest.mark.parametrize("parameter", ONE_DEFAULT)
+def test_one_default(parameter):
+    defaults = defaultdict(list)
+    for name, found in ALL.items():
+        if parameter in found and found[parameter].default is not inspect.Parameter.empty:
+            defaults[repr(found[parameter].default)].append(name)
+    if parameter == "method":
+        del defaults["'analytic'"]  # min_hits_at_k, which has no permutations
+    assert len(defaults) == 1, dict(defaults)
+
+
+def test_metrics_and_levels():
+    for name, found in FUNCTIONS.items():
+        if "metric" in found and name != "randomization_test":  # a metric of predicted classes
+            assert found["metric"].default == "average_precision", name
+        if "alpha" in found and name not in ("Bedroc", "RobustInitialEnhancement"):
+            assert found["alpha"].default in (0.05, (0.1, 0.05, 0.01)), name
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_is_not_data_is_passed_by_keyword(name):
+    data = {"hits", "tie_sizes", "k", "alpha", "tp", "fp", "fn", "n_only_a", "n_only_b", "beta"} | {
+        "y_score"
+    }
+    if name == "make_significance_scorer":
+        data |= {"metric"}
+    for parameter, found in FUNCTIONS[name].items():
+        if found.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
+            has_default = found.default is not inspect.Parameter.empty
+            assert not has_default or parameter in data or name[0].isupper(), parameter
