@@ -898,10 +898,8 @@ def test_warnings_of_guarded_functions_name_the_caller(name):
         options["groups"] = ["a", "b", "b"]
     y_score = np.array([0.3, 0.1, 0.2])
     scores = [y_score]
-    if name in ("best_candidate_test", "metric_multiple_comparison_test"):
+    if name in ("best_candidate_test", "metric_comparison_test", "metric_multiple_comparison_test"):
         scores = [np.c_[y_score, -y_score]]
-    elif name == "metric_comparison_test":
-        scores = [y_score, -y_score]
     with pytest.warns(UndefinedMetricWarning, match="positives") as record:
         function([0, 0, 0], *scores, **options)
     assert {w.filename for w in record} == {__file__}
