@@ -80,9 +80,9 @@ class MeanSettings:
     # Larger errors are worth the bounds of a finite band.
     error_for_band: float = 1e-2
     # Larger errors are worth the sums of atoms if these are few or have large probabilities, and
-    # the second in any case.
+    # the second, which bands meet, in any case.
     error_for_sums: float = 1e-7
-    error_for_any_sums: float = 1e-2
+    error_for_any_sums: float = 5e-2
     # Queries whose sums of atoms take no time.
     few_queries: int = 4
     # Sums over half of the queries are few if no more than this are formed at once.
@@ -250,10 +250,14 @@ class MeanDistribution:
         weak = np.flatnonzero(found.error.total > SETTINGS.error_for_lattice)
         if weak.size and self._lattice is not None:
             found.put_better(weak, self._on_lattice(self._lattice, t[weak], sign))
-        self._put_within_bounds(found, t, sign)
+        if self._are_sums_sharp:
+            self._put_within_bounds(found, t, sign)
         weak = np.flatnonzero(found.error.total > SETTINGS.error_for_band)
         if weak.size:
             found.put_better(weak, self._band_limited.tail(t[weak], sign))
+        # Sums that are merged take longer than a band.
+        if not self._are_sums_sharp:
+            self._put_within_bounds(found, t, sign)
         unknown = np.flatnonzero(found.error.total > UNKNOWN)
         if unknown.size:
             bound = self._log_upper_bound(t[unknown], sign)

@@ -62,9 +62,34 @@ class ListedTransform:
         exponents = self.log_weights + theta * self.values
         top = exponents.max()
         shares = np.exp(exponents - top)
-        parts = np.array_split(z.imag, max(1, z.size * self.values.size // _AT_ONCE))
-        sums = [np.exp(1j * np.multiply.outer(part, self.values)) @ shares for part in parts]
-        return np.asarray(np.log(np.concatenate(sums)) + top)
+        n_spaced = _n_spaced(z.imag)
+        sums = [self._spaced_sums(z.imag[:n_spaced], shares)]
+        rest = z.imag[n_spaced:]
+        for part in np.array_split(rest, max(1, rest.size * self.values.size // _AT_ONCE)):
+            sums.append(np.exp(1j * np.multiply.outer(part, self.values)) @ shares)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(np.concatenate(sums)) + top)
+
+    def _spaced_sums(self, heights: Floats, shares: Floats) -> Complexes:
+        """Sums at equally spaced heights: products of waves at some, and at the distances."""
+        width = max(1, math.isqrt(heights.size))
+        sums = np.zeros((-(-heights.size // width), width), dtype=complex)
+        at_once = max(1, _AT_ONCE // (sums.shape[0] + width))
+        for begin in range(0, self.values.size, at_once):
+            some = slice(begin, begin + at_once)
+            values = self.values[some]
+            starts = np.exp(1j * np.multiply.outer(heights[::width], values)) * shares[some]
+            apart = np.exp(1j * np.multiply.outer(values, heights[:width] - heights[:1]))
+            sums += starts @ apart
+        return sums.ravel()[: heights.size]
+
+
+def _n_spaced(heights: Floats) -> int:
+    """Number of first heights that are equally spaced, up to rounding."""
+    rounded = 8.0 * np.finfo(float).eps * np.maximum.accumulate(np.abs(heights))[2:]
+    return min(2, heights.size) + int(
+        np.argmin(np.append(np.abs(np.diff(heights, 2)) <= rounded, False))
+    )
 
 
 class MeanTransform:
