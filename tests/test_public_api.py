@@ -28,7 +28,7 @@ WEIGHTS = "sample_weight=None, weights_follow='label'"
 
 PERMUTATIONS = (
     "strata=None, clusters=None, order=None, block_length=None, n_resamples=9999, "
-    "n_exceedances=None, random_state=0, n_jobs=None"
+    "n_exceedances=None, random_state=0, n_jobs=None, verbose=0"
 )
 
 DISPLAY_OPTIONS = (
@@ -54,16 +54,18 @@ SIGNATURES = {
     ),
     "min_positives": (
         "(*, prevalence, metric='average_precision', odds=None, auc=None, alpha=0.05, "
-        "power=0.8, model='wallenius', method='auto', n_resamples=10000, random_state=0)"
+        "power=0.8, model='wallenius', method='auto', n_resamples=10000, random_state=0, "
+        "verbose=0)"
     ),
     "metric_comparison_power": (
         "(n_samples, n_positives, *, auc_a, auc_b, correlation=0.0, metric='average_precision', "
         "alpha=0.05, alternative='two-sided', method='auto', "
-        "n_resamples=1000, random_state=0, n_jobs=None)"
+        "n_resamples=1000, random_state=0, n_jobs=None, verbose=0)"
     ),
     "metric_interval_width": (
         "(n_samples, n_positives, *, auc, metric='average_precision', "
-        "confidence_level=0.95, method='auto', n_resamples=1000, random_state=0, n_jobs=None)"
+        "confidence_level=0.95, method='auto', n_resamples=1000, random_state=0, n_jobs=None, "
+        "verbose=0)"
     ),
     "metric_power": (
         "(n_samples, n_positives, *, metric='average_precision', odds=None, auc=None, "
@@ -152,12 +154,12 @@ SIGNATURES = {
         "(estimator_a, estimator_b, X, y, *, cv=None, groups=None, clusters=None, "
         "metric='average_precision', aggregate='pooled', pooling='ranks', method='auto', "
         "pos_label=1, response_method=('decision_function', 'predict_proba'), params=None, "
-        "n_resamples=9999, random_state=0, n_jobs=None)"
+        "n_resamples=9999, random_state=0, n_jobs=None, verbose=0)"
     ),
     "metric_comparison_test": (
         "(y_true, y_score, *, metric='average_precision', pos_label=1, "
         "alternative='two-sided', method='auto', margin=None, groups=None, strata=None, "
-        "clusters=None, n_resamples=9999, random_state=0, n_jobs=None)"
+        "clusters=None, n_resamples=9999, random_state=0, n_jobs=None, verbose=0)"
     ),
     "metric_interval": (
         "(y_true, y_score=None, *, metric='average_precision', pos_label=1, "
@@ -173,23 +175,23 @@ SIGNATURES = {
     "randomization_test": (
         "(y_true, y_pred_a, y_pred_b, *, metric='f1', pos_label=1, "
         "alternative='two-sided', method='auto', clusters=None, n_resamples=9999, random_state=0, "
-        "n_jobs=None)"
+        "n_jobs=None, verbose=0)"
     ),
     "best_candidate_test": (
         "(y_true, y_score, *, metric='average_precision', standardize=True, strata=None, "
         "clusters=None, order=None, block_length=None, pos_label=1, n_resamples=9999, "
-        "random_state=0, n_jobs=None)"
+        "random_state=0, n_jobs=None, verbose=0)"
     ),
     "cross_val_significance": (
         "(estimator, X, y, *, groups=None, strata=None, clusters=None, order=None, "
         "block_length=None, cv=None, metric='average_precision', method='auto', "
         "combine='bonferroni', pos_label=1, "
         "response_method=('decision_function', 'predict_proba'), params=None, "
-        "refit_permutations=None, n_resamples=9999, random_state=0, n_jobs=None)"
+        "refit_permutations=None, n_resamples=9999, random_state=0, n_jobs=None, verbose=0)"
     ),
     "search_permutation_test": (
         "(search, X, y, *, groups=None, strata=None, clusters=None, order=None, "
-        "block_length=None, params=None, n_resamples=99, random_state=0, n_jobs=None)"
+        "block_length=None, params=None, n_resamples=99, random_state=0, n_jobs=None, verbose=0)"
     ),
     "mean_average_precision_score": "(y_true, y_score, *, groups, pos_label=1)",
     "make_significance_scorer": (

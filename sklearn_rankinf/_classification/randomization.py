@@ -25,6 +25,7 @@ from sklearn_rankinf._ranking import (
     check_integer,
     check_n_jobs,
     check_option,
+    check_verbose,
     read_labels,
     warn_caller,
 )
@@ -133,6 +134,7 @@ def randomization_test(
     n_resamples: int = 9999,
     random_state: Any = 0,
     n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> RandomizationTestResult:
     r"""Test whether two systems that classify the same samples differ.
 
@@ -171,6 +173,8 @@ def randomization_test(
         Source of the random swaps.
     n_jobs : int, optional
         Number of jobs for the random swaps. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -251,8 +255,8 @@ def randomization_test(
     alternative = check_alternative(alternative)
     _check_method(method, metric)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
-    n_jobs = check_n_jobs(n_jobs)
-    draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs)
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
+    draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs, verbose)
     if callable(metric):
         comparison = _compare_by_calls(
             metric, y_true, y_pred_a, y_pred_b, clusters, method, alternative, draws

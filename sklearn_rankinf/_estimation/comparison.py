@@ -57,6 +57,7 @@ from sklearn_rankinf._ranking import (
     check_n_jobs,
     check_option,
     check_positive,
+    check_verbose,
     joined,
     warn_caller,
 )
@@ -258,6 +259,7 @@ def metric_comparison_test(
     n_resamples: int = 9999,
     random_state: Any = 0,
     n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> MetricComparisonTestResult:
     r"""Test whether two rankings of the same samples differ by any metric.
 
@@ -304,6 +306,8 @@ def metric_comparison_test(
         Source of the random numbers.
     n_jobs : int, optional
         Number of jobs for random swaps, flips and resamples. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -392,10 +396,10 @@ def metric_comparison_test(
     if margin is not None:
         margin = check_positive(margin, "margin")
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
-    n_jobs = check_n_jobs(n_jobs)
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     chosen = as_metric(metric)
     # A generator is drawn from once, so that the interval and the p-value use the same resamples.
-    draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs)
+    draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs, verbose)
     if groups is not None:
         check_queries_alone(strata=strata)
     sample = Sample.read(

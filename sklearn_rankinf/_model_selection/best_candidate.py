@@ -34,6 +34,7 @@ from sklearn_rankinf._ranking import (
     as_seed_sequence,
     check_integer,
     check_n_jobs,
+    check_verbose,
 )
 from sklearn_rankinf._results import ConfidenceInterval, Result, format_value, state_drawn_pvalue
 from sklearn_rankinf._significance.metric_test import significance_of
@@ -176,6 +177,7 @@ def best_candidate_test(
     n_resamples: int = 9999,
     random_state: Any = 0,
     n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> BestCandidateTestResult:
     r"""Test the best of several candidate rankings, corrected for the selection.
 
@@ -222,6 +224,8 @@ def best_candidate_test(
     n_jobs : int, optional
         Number of jobs for the random labellings and for the exact null distributions of candidates
         with different ties. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -306,8 +310,8 @@ def best_candidate_test(
     """
     chosen = as_metric(metric)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
-    n_jobs = check_n_jobs(n_jobs)
-    draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs)
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
+    draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs, verbose)
     sample = Sample.read(
         y_true,
         y_score,

@@ -42,6 +42,7 @@ from sklearn_rankinf._ranking import (
     check_integer,
     check_n_jobs,
     check_option,
+    check_verbose,
     estimator_scores,
     folds_of,
 )
@@ -253,6 +254,7 @@ def cross_val_comparison(
     n_resamples: int = 9999,
     random_state: Any = 0,
     n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> CrossValComparisonResult:
     r"""Compare two estimators by cross-validation: their fitted models and their algorithms.
 
@@ -311,6 +313,8 @@ def cross_val_comparison(
         Source of the random swaps.
     n_jobs : int, optional
         Number of jobs for fits, predictions and swaps. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -403,10 +407,10 @@ def cross_val_comparison(
     chosen = as_metric(metric)
     method = _choose(aggregate, pooling, method, chosen)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
-    n_jobs = check_n_jobs(n_jobs)
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     X, y, groups = indexable(X, y, groups)
     labels = Sample.read(y, None, pos_label=pos_label, columns="none", clusters=clusters)
-    running: dict[str, Any] = {"n_jobs": n_jobs}
+    running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     given = {"cv": cv, "groups": groups, "params": params}
     planned = _planned_folds((estimator_a, estimator_b), X, y, given, labels.design)
     _check_folds(planned[0], labels.positive, aggregate)

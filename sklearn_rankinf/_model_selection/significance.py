@@ -63,6 +63,7 @@ from sklearn_rankinf._ranking import (
     check_n_jobs,
     check_no_closed_form,
     check_option,
+    check_verbose,
     estimator_scores,
     folds_of,
     warn_caller,
@@ -304,6 +305,7 @@ def cross_val_significance(
     n_resamples: int = 9999,
     random_state: Any = 0,
     n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> CrossValSignificanceResult:
     r"""Test by cross-validation whether an estimator ranks held-out samples better than chance.
 
@@ -370,6 +372,8 @@ def cross_val_significance(
         Source of the random labellings and of the permutations.
     n_jobs : int, optional
         Number of jobs for fits, predictions, tests and refits. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -476,7 +480,7 @@ def cross_val_significance(
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     if refit_permutations is not None:
         refit_permutations = check_integer(refit_permutations, "refit_permutations", 1)
-    n_jobs = check_n_jobs(n_jobs)
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     seed = _as_seed(random_state)
     tested: dict[str, Any] = {
         "method": method,
@@ -493,7 +497,7 @@ def cross_val_significance(
     exchange = exchange_of(sample)
     _check_restrictions(sample.design, combine, method)
     fitting = {"groups": groups, "cv": cv, "params": params}
-    running: dict[str, Any] = {"n_jobs": n_jobs}
+    running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     if isinstance(estimator, Mapping):
         check_nothing_to_fit({**fitting, "refit_permutations": refit_permutations})
         fitted = estimator
@@ -874,6 +878,7 @@ def search_permutation_test(
     n_resamples: int = 99,
     random_state: Any = 0,
     n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> SearchPermutationTestResult:
     r"""Test the best score of a search by running the search under permuted labels.
 
@@ -913,6 +918,8 @@ def search_permutation_test(
     n_jobs : int, optional
         Number of searches that run in parallel, each on a single job. By default the searches run
         one after the other, with the `n_jobs` of the search. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -974,7 +981,7 @@ def search_permutation_test(
     0.05
     """
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
-    n_jobs = check_n_jobs(n_jobs)
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     X, y, groups = indexable(X, y, groups)
     search = _prepared(search)
     sample = sample_of_labels(
@@ -992,7 +999,9 @@ def search_permutation_test(
         search.set_params(n_jobs=1)
     warn_of_few_labellings(sample)
     best_score = partial(_best_score, search=search, X=X, params=params)
-    return _among_permutations(best_score, y, exchange, n_resamples, random_state, n_jobs=n_jobs)
+    return _among_permutations(
+        best_score, y, exchange, n_resamples, random_state, n_jobs=n_jobs, verbose=verbose
+    )
 
 
 def _prepared(search: Any) -> Any:
@@ -1044,10 +1053,11 @@ def _among_permutations(
     n_resamples: int,
     random_state: Any,
     n_jobs: int | None,
+    verbose: int,
 ) -> SearchPermutationTestResult:
     """Compare the statistic of the observed labels with those of permuted labels."""
     observed = statistic(y, False)
-    draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs)
+    draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs, verbose)
     tasks = ((statistic, y, exchange, seed) for seed in draws.streams(n_resamples))
     permuted = np.array(draws.in_parallel(_of_permuted, tasks))
     n_reached = int(np.sum(permuted >= observed - _SAME * abs(observed)))

@@ -108,6 +108,7 @@ class NullDistribution:
         n_resamples: int,
         seeds: np.random.SeedSequence,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.n_samples = n_samples
         self.n_positives = n_positives
@@ -117,6 +118,7 @@ class NullDistribution:
         self._n_resamples = n_resamples
         self._seeds = seeds
         self._n_jobs = n_jobs
+        self._verbose = verbose
 
     def __getstate__(self) -> dict[str, Any]:
         # Recomputing millions of atoms or resamples is faster than transferring them.
@@ -579,7 +581,7 @@ class NullDistribution:
 
     @property
     def _draws(self) -> Draws:
-        return Draws(self._n_resamples, self._seeds, self._n_jobs)
+        return Draws(self._n_resamples, self._seeds, self._n_jobs, self._verbose)
 
     def _values_in_order(self) -> Iterator[Floats]:
         """Yield the values of the resamples chunk by chunk, as many chunks at a time as jobs."""

@@ -64,8 +64,9 @@ class MeanNullDistribution(NullDistribution):
         n_resamples: int,
         seeds: np.random.SeedSequence,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
-        super().__init__(statistic, 1, 1, None, method, n_resamples, seeds, n_jobs)
+        super().__init__(statistic, 1, 1, None, method, n_resamples, seeds, n_jobs, verbose)
         self.n_samples = np.array([null.n_samples for null in queries], dtype=np.int64)
         self.n_positives = np.array([null.n_positives for null in queries], dtype=np.int64)
         self.tie_sizes = tuple(null.tie_sizes for null in queries)

@@ -26,6 +26,7 @@ from sklearn_rankinf._ranking import (
     check_no_closed_form,
     check_option,
     check_tie_sizes,
+    check_verbose,
 )
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.increments import Integers
@@ -289,6 +290,7 @@ def frozen_null_distribution(
     n_resamples: int = 9999,
     random_state: Any = 0,
     n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> NullDistribution:
     """Check the arguments and return the null distribution of a metric."""
     n, m = check_counts(n_samples, n_positives)
@@ -303,6 +305,7 @@ def frozen_null_distribution(
         check_integer(n_resamples, "n_resamples", 1),
         as_seed_sequence(random_state),
         check_n_jobs(n_jobs),
+        check_verbose(verbose),
     )
 
 
@@ -327,6 +330,7 @@ def mean_of(
     n_resamples: int = 9999,
     random_state: Any = 0,
     n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> MeanNullDistribution:
     """The null distribution of the mean of independent values of a metric."""
     return MeanNullDistribution(
@@ -336,6 +340,7 @@ def mean_of(
         check_integer(n_resamples, "n_resamples", 1),
         as_seed_sequence(random_state),
         check_n_jobs(n_jobs),
+        check_verbose(verbose),
     )
 
 

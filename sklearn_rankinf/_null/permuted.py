@@ -14,6 +14,7 @@ from sklearn_rankinf._ranking import (
     as_seed_sequence,
     check_integer,
     check_n_jobs,
+    check_verbose,
 )
 from sklearn_rankinf._statistics.additive import Statistic
 from sklearn_rankinf._statistics.caching import cached_property
@@ -74,6 +75,7 @@ class PermutationDistribution(NullDistribution):
         n_resamples: int,
         seeds: np.random.SeedSequence,
         n_jobs: int | None = None,
+        verbose: int = 0,
         rounding: float = 0.0,
     ) -> None:
         super().__init__(
@@ -85,6 +87,7 @@ class PermutationDistribution(NullDistribution):
             n_resamples,
             seeds,
             n_jobs,
+            verbose,
         )
         self._permuted = permuted
         self._rounding = rounding
@@ -180,6 +183,7 @@ def permutation_distribution(
     n_resamples: int,
     random_state: Any,
     n_jobs: int | None,
+    verbose: int = 0,
     rounding: float = 0.0,
 ) -> PermutationDistribution:
     """Distribution of all arrangements if they can be listed and number at most `n_resamples`.
@@ -199,5 +203,6 @@ def permutation_distribution(
         n_drawn,
         as_seed_sequence(random_state),
         check_n_jobs(n_jobs),
+        check_verbose(verbose),
         rounding,
     )

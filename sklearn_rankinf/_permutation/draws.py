@@ -58,11 +58,14 @@ class Draws:
         Source of the random streams. Its own count of children is left alone.
     n_jobs : int or None
         Number of workers.
+    verbose : int
+        Verbosity of the progress messages.
     """
 
     n_resamples: int
     seeds: np.random.SeedSequence
     n_jobs: int | None = None
+    verbose: int = 0
 
     def streams(self, n_streams: int) -> list[np.random.SeedSequence]:
         """Seeds of random streams, the same in every call."""
@@ -82,7 +85,7 @@ class Draws:
         self, function: Callable[..., Result], arguments: Iterable[tuple[Any, ...]]
     ) -> list[Result]:
         """Results of a function for several arguments, in order."""
-        found: list[Result] = Parallel(n_jobs=self.n_jobs)(
+        found: list[Result] = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
             delayed(function)(*each) for each in arguments
         )
         return found

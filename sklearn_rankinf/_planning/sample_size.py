@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 
 from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._planning.power import MODELS, Design, SizedDesign, read_effect
-from sklearn_rankinf._ranking import check_between, check_counts
+from sklearn_rankinf._ranking import check_between, check_counts, check_integer
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.hypergeometric import log_tail, min_hits
@@ -172,6 +172,7 @@ def min_positives(
     method: str = "auto",
     n_resamples: int = 10_000,
     random_state: Any = 0,
+    verbose: int = 0,
 ) -> int:
     r"""Smallest number of positives with which the test of a ranking has a given power.
 
@@ -203,6 +204,9 @@ def min_positives(
         Number of simulated rankings.
     random_state : int, RandomState, Generator or None, default=0
         Source of random numbers for the simulation.
+    verbose : int, default=0
+        If positive, print each number of positives that is tried; a search by simulation takes
+        some seconds.
 
     Returns
     -------
@@ -261,13 +265,17 @@ def min_positives(
             "positives are not ranked higher than negatives; pass odds above 1, or auc above "
             f"0.5 (got odds={odds} and auc={auc})."
         )
-    return _Search(design, prevalence, effect, power).first()
+    verbose = check_integer(verbose, "verbose", 0)
+    return _Search(design, prevalence, effect, power, verbose).first()
 
 
 class _Search:
     """Search for the first number of positives with a given power."""
 
-    def __init__(self, design: Design, prevalence: float, effect: float, target: float) -> None:
+    def __init__(
+        self, design: Design, prevalence: float, effect: float, target: float, verbose: int = 0
+    ) -> None:
+        self._verbose = verbose
         self._design, self._prevalence = design, prevalence
         self._effect, self._target = effect, target
         # A cut-off that is a number of samples is a lower limit of the number of samples.
@@ -295,7 +303,10 @@ class _Search:
         return np.maximum(np.rint(np.asarray(m) / self._prevalence), m).astype(np.int64)[()]
 
     def _sized(self, m: int, approximately: bool = False) -> SizedDesign:
-        return self._design.of_size(int(self._n_samples(m)), m, approximately)
+        n_samples = int(self._n_samples(m))
+        if self._verbose:
+            print(f"[min_positives] {m} positives among {n_samples} samples")
+        return self._design.of_size(n_samples, m, approximately)
 
     @cached_property
     def _may_simulate(self) -> bool:

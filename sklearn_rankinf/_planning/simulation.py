@@ -38,6 +38,7 @@ from sklearn_rankinf._ranking import (
     check_integer,
     check_n_jobs,
     check_real,
+    check_verbose,
 )
 from sklearn_rankinf._results import Result, format_value
 from sklearn_rankinf._statistics.additive import Metric, Statistic
@@ -219,6 +220,7 @@ def metric_comparison_power(
     n_resamples: int = 1000,
     random_state: Any = 0,
     n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> MetricComparisonPowerResult:
     r"""Power of the comparison of two rankings of the same samples.
 
@@ -250,6 +252,8 @@ def metric_comparison_power(
         Source of random numbers.
     n_jobs : int, optional
         Number of jobs over the data sets. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -304,7 +308,7 @@ def metric_comparison_power(
         n_resamples=_RESAMPLES_PER_TEST,
     )
     task = partial(_compare_once, test, n, m, shifts, correlation)
-    found = _over_data_sets(task, n, n_resamples, random_state, n_jobs)
+    found = _over_data_sets(task, n, n_resamples, random_state, n_jobs, verbose)
     pvalues, of_a, of_b = np.array([one[:3] for one in found], dtype=float).T
     power = float(np.mean(pvalues <= alpha))
     mean, error = _mean_and_error(of_a - of_b)
@@ -341,6 +345,7 @@ def metric_interval_width(
     n_resamples: int = 1000,
     random_state: Any = 0,
     n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> MetricIntervalWidthResult:
     r"""Expected width of the confidence interval of a metric.
 
@@ -367,6 +372,8 @@ def metric_interval_width(
         Source of random numbers.
     n_jobs : int, optional
         Number of jobs over the data sets. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -418,7 +425,7 @@ def metric_interval_width(
         metric_interval, metric=statistic, confidence_level=confidence_level, method=method
     )
     task = partial(_estimate_once, interval, n, m, shift)
-    found = _over_data_sets(task, n, n_resamples, random_state, n_jobs)
+    found = _over_data_sets(task, n, n_resamples, random_state, n_jobs, verbose)
     widths, values = np.array(found).T
     low, middle, high = (float(x) for x in np.quantile(widths, _QUANTILES))
     mean_width, error = _mean_and_error(widths)
@@ -508,11 +515,12 @@ def _over_data_sets(
     n_resamples: Any,
     random_state: Any,
     n_jobs: int | None,
+    verbose: int,
 ) -> list[tuple[Any, ...]]:
     """Results of a task for all data sets, each with a separate seed."""
     n_data_sets = check_integer(n_resamples, "n_resamples", 2)
-    n_jobs = check_n_jobs(n_jobs)
-    draws = Draws(n_data_sets, as_seed_sequence(random_state), n_jobs)
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
+    draws = Draws(n_data_sets, as_seed_sequence(random_state), n_jobs, verbose)
     seeds, size = iter(draws.streams(n_data_sets)), max(1, _CELLS_PER_CHUNK // n_samples)
     chunks = [list(islice(seeds, size)) for _ in range(0, n_data_sets, size)]
     found = draws.in_parallel(_run_chunk, ((task, chunk) for chunk in chunks))

@@ -50,6 +50,7 @@ from sklearn_rankinf._ranking.validation import (
     check_real,
     check_stopping,
     check_tie_sizes,
+    check_verbose,
     check_weights_follow,
     class_names,
     numbered,

@@ -627,6 +627,11 @@ def check_n_jobs(n_jobs: Any) -> int | None:
     return number
 
 
+def check_verbose(verbose: Any) -> int:
+    """Read a level of verbosity, which may be a bool."""
+    return int(verbose) if isinstance(verbose, bool) else check_integer(verbose, "verbose", 0)
+
+
 def check_option(value: Any, name: str, options: Iterable[Any], what: str = "") -> Any:
     """Read one of the options; `what` names their purpose."""
     known = list(options)

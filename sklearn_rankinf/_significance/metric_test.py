@@ -67,6 +67,7 @@ def metric_test(
     n_exceedances: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> Any:
     r"""Test whether a ranking is better than chance by any metric.
 
@@ -147,6 +148,8 @@ def metric_test(
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
         Number of jobs for ``method="permutation"``. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of joblib for ``method="permutation"``; larger values print more messages.
 
     Returns
     -------
@@ -317,6 +320,7 @@ def metric_test(
         n_exceedances=n_exceedances,
         random_state=random_state,
         n_jobs=n_jobs,
+        verbose=verbose,
     )
 
 
@@ -437,6 +441,7 @@ def average_precision_test(
     n_exceedances: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> Any:
     r"""Test whether the average precision of a ranking is better than chance.
 
@@ -485,6 +490,8 @@ def average_precision_test(
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
         Number of jobs for ``method="permutation"``. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of joblib for ``method="permutation"``; larger values print more messages.
 
     Returns
     -------
@@ -553,6 +560,7 @@ def average_precision_test(
         n_exceedances=n_exceedances,
         random_state=random_state,
         n_jobs=n_jobs,
+        verbose=verbose,
     )
 
 
@@ -574,6 +582,7 @@ def recall_at_k_test(
     n_exceedances: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> Any:
     r"""Test whether the recall at k of a ranking is better than chance.
 
@@ -613,6 +622,8 @@ def recall_at_k_test(
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
         Number of jobs for ``method="permutation"``. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of joblib for ``method="permutation"``; larger values print more messages.
 
     Returns
     -------
@@ -677,4 +688,5 @@ def recall_at_k_test(
         n_exceedances=n_exceedances,
         random_state=random_state,
         n_jobs=n_jobs,
+        verbose=verbose,
     )

@@ -41,6 +41,7 @@ from sklearn_rankinf._ranking import (
     check_confidence_level,
     check_n_jobs,
     check_no_closed_form,
+    check_verbose,
     warn_caller,
 )
 from sklearn_rankinf._significance.results import (
@@ -207,10 +208,11 @@ def significance_of_queries(
     clusters: Iterable[Hashable] | None,
     random_state: Any,
     n_jobs: int | None,
+    verbose: int,
     **options: Any,
 ) -> QueriesTestResult:
     """Test the mean of a metric over queries, and each query, against random labelling."""
-    n_jobs = check_n_jobs(n_jobs)
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     method_of_mean(metric, options["method"])
     # All null distributions share one seed, so that a generator is drawn from only once.
     options["random_state"] = as_seed_sequence(random_state)
@@ -237,7 +239,7 @@ def significance_of_queries(
     observed = _observe(metric, sample, rankings, options)
     statistics, nulls = np.array([value for value, _ in observed]), [null for _, null in observed]
     null: NullDistribution
-    running: dict[str, Any] = {"n_jobs": n_jobs}
+    running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     found = None
     if joint is not None:
         null, found = joint.permute(statistics, nulls, alternative, {**options, **running})
@@ -250,7 +252,7 @@ def significance_of_queries(
     if joint is not None and found is not None and not joint.are_free:
         of_queries = found.of_queries(alternative)
     else:
-        of_queries, computed = _pvalues(nulls, statistics, null, alternative, n_jobs)
+        of_queries, computed = _pvalues(nulls, statistics, null, alternative, n_jobs, verbose)
     fields = significance_fields(mean, null, alternative, computed)
     fields["n_samples"] = sum(ranking.n_samples for ranking in rankings.values())
     fields["n_positives"] = sum(ranking.n_positives for ranking in rankings.values())
@@ -292,6 +294,7 @@ def _pvalues(
     null_of_mean: NullDistribution,
     alternative: str,
     n_jobs: int | None,
+    verbose: int,
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """P-values of queries, each by itself, and of their mean if it has an exact distribution.
 
@@ -306,7 +309,7 @@ def _pvalues(
     is_exact = null_of_mean.method == "analytic"
     if is_exact:
         tasks.insert(0, (null_of_mean, float(statistics.mean())))
-    found = Parallel(n_jobs=n_jobs)(
+    found = Parallel(n_jobs=n_jobs, verbose=verbose)(
         delayed(pvalue_fields)(null, values, alternative) for null, values in tasks
     )
     computed = found.pop(0) if is_exact else None

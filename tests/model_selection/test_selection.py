@@ -565,8 +565,7 @@ def test_seeds():
 
 def test_progress_is_shown(capfd):
     y_true, scores = noisy()
-    with joblib.parallel_config(verbose=10):
-        best_candidate_test(y_true, scores, n_resamples=9)
+    best_candidate_test(y_true, scores, n_resamples=9, verbose=10)
     out, err = capfd.readouterr()
     assert "Done" in out + err
 

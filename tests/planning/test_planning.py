@@ -697,3 +697,15 @@ def test_hopeless_searches_are_refused():
         min_positives(prevalence=1e-300, metric="recall@0.01", odds=3.0)
     with pytest.raises(ValueError, match=r"at least alpha=0\.05"):
         min_positives(prevalence=0.1, odds=1.0, power=0.05, metric="recall@0.1")
+
+
+def test_progress_of_the_search_is_printed_on_request(capsys):
+    options = {"prevalence": 0.2, "metric": "roc_auc", "auc": 0.95, "n_resamples": 100}
+    silent = min_positives(**options)
+    assert capsys.readouterr().out == ""
+    assert min_positives(**options, verbose=1) == silent
+    lines = capsys.readouterr().out.splitlines()
+    assert f"[min_positives] {silent} positives among {5 * silent} samples" in lines
+    assert len(set(lines)) > 1
+    with pytest.raises(ValueError, match="verbose must be at least 0; got -1"):
+        min_positives(**options, verbose=-1)

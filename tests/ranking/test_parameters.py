@@ -85,6 +85,7 @@ OF_INTEGERS = {
         lambda x: metric_test(*DATA, method="permutation", n_resamples=50, random_state=x),
     ),
     "metric_test, n_jobs": ("n_jobs", 1, lambda x: metric_test(*DATA, n_jobs=x)),
+    "metric_test, verbose": ("verbose", 0, lambda x: metric_test(*DATA, verbose=x)),
     "metric_test, block_length": (
         "block_length",
         2,
@@ -362,6 +363,8 @@ def test_integers_of_every_type(name):
     wrong = [True, np.True_, str(number), complex(number), np.array([number, number])]
     if parameter not in ("k", "alpha", "odds", "margin"):
         wrong += [number + 0.5, np.float32(number), Fraction(number), Decimal(number)]
+    if name == "metric_test, verbose":
+        wrong.remove(True)
     for one in wrong:
         if isinstance(one, np.ndarray) and (parameter == "size" or name == "min_hits_at_k"):
             continue
@@ -493,7 +496,7 @@ def test_options_are_strings(name):
         assert len(str(raised.value)) < 600
 
 
-def test_jobs():
+def test_jobs_and_verbosity():
     for function, data in (
         (metric_test, DATA),
         (rankinf.metric_interval, DATA),
@@ -506,6 +509,13 @@ def test_jobs():
         for wrong in (1.5, "2", True, [1]):
             with pytest.raises(TypeError, match="n_jobs must be an integer; got "):
                 function(*data, n_jobs=wrong)
+        if function is rankinf.metric_interval:
+            continue
+        for wrong in (None, "2", 1.5):
+            with pytest.raises(TypeError, match="verbose must be an integer; got "):
+                function(*data, verbose=wrong)
+        with pytest.raises(ValueError, match="verbose must be at least 0; got -1"):
+            function(*data, verbose=-1)
 
 
 # Values that are too large, and levels that are too near to 1.
