@@ -143,6 +143,8 @@ class SolverSettings:
     many_hits: int = 1_000
     blocks_of_many_hits: int = 300
     accurate_many_hits: float = 9e-2
+    # Items times hits up to which a plain contour, whose error is 3e-10, takes about a second.
+    contour_work: float = 4e7
     # Hits above which a tolerance is met by plain contours first, if blocks are merged.
     many_positives: int = 2_000
     # Blocks above which neighbouring ones are merged: for contours, and for stratified contours.
@@ -335,6 +337,8 @@ class Tails:
         if m < s.many_hits or self._n_blocks < s.blocks_of_many_hits or self._is_clustered:
             return False
         if self._transform is not None or self._span > 0.0 or self._near_periods.size:
+            return False
+        if self._tolerance < ROUGH_TOLERANCE and not self.merges and m * n <= s.contour_work:
             return False
         coarse = self._blocks(0)
         n_counted = coarse.sizes[~coarse.is_inert].sum()

@@ -351,6 +351,8 @@ class BandLimitedTails:
             float(self._tilts.theta(sign, place)),
             float(self._turns(sign, place, period)),
         )
+        if not math.isfinite(turns):
+            return np.zeros(exponent.shape, dtype=np.int64)
         work = self._transform.work(theta, place > EXTREME)
         affordable, most = (
             min(SETTINGS.most_nodes, each / work) / turns
