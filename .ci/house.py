@@ -30,9 +30,45 @@ def imports_of(path: Path, modules: dict[str, Path], package: str) -> set[str]:
             found |= {alias.name for alias in node.names if alias.name in modules}
         elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == package:
             for alias in node.names:
-                below = f"{node.module}.{alias.name}"
-                found.add(below if below in modules else str(node.module))
+                module, below = str(node.module), f"{node.module}.{alias.name}"
+                is_own = modules.get(module) == path.parent / "__init__.py"
+                is_file = below in modules and (
+                    is_own or alias.name not in names_of_door(module, modules)
+                )
+                found.add(below if is_file else module)
     return found & modules.keys()
+
+
+def names_of_door(module: str, modules: dict[str, Path]) -> dict[str, str]:
+    """The names that a door gives, with the files that they come from."""
+    path = modules.get(module)
+    if path is None or path.name != "__init__.py" or "." not in module:
+        return {}
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: str(node.module) for node in found for alias in node.names}
+
+
+def through_doors(path: Path, modules: dict[str, Path], package: str) -> set[str]:
+    """Files that a file imports from, where a name from a door is one from the file behind it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == package:
+            for alias in node.names:
+                module, below = str(node.module), f"{node.module}.{alias.name}"
+                behind = names_of_door(module, modules).get(alias.name, module)
+                found.add(below if below in modules and behind == module else behind)
+    return found & modules.keys()
+
+
+def past_doors(graph: dict[str, set[str]], modules: dict[str, Path]) -> list[str]:
+    """Imports of a file of another room that has a door."""
+    return [
+        f"{name} imports {other}"
+        for name, imported in graph.items()
+        for other in sorted(imported)
+        if room_of(other) not in (room_of(name), other) and names_of_door(room_of(other), modules)
+    ]
 
 
 def circles_of(graph: dict[str, set[str]]) -> list[list[str]]:
@@ -119,17 +155,29 @@ def main(directory: str = "sklearn_rankinf") -> None:
     names = {a.name for node in stub.body if isinstance(node, ast.ImportFrom) for a in node.names}
     functions = [each for path in modules.values() for each in functions_of(path, names)]
     widest = max(functions, key=n_parameters)
-    chain, floors = longest_chain(graph), longest_chain(rooms)
+    files = {
+        name: through_doors(path, modules, package.name) - {name}
+        for name, path in modules.items()
+        if path.name != "__init__.py" or name.count(".") > 1
+    }
+    files = {name: imported & files.keys() for name, imported in files.items()}
+    chain, floors = longest_chain(files), longest_chain(rooms)
     circles = [each for each in circles_of(rooms) + circles_of(graph) if len(each) > 1]
 
     print(f"lines: {sum(lines.values()) - engine} outside of the engine, {engine} in it")
     print(f"public names: {len(names)}; most parameters: {n_parameters(widest)} ({widest.name})")
     print(f"rooms: {len(rooms)} on {len(floors)} floors: {' > '.join(floors)}")
-    print(f"longest chain of imports: {len(chain)}: {' > '.join(chain)}")
+    print(f"longest chain of imports of files: {len(chain)}: {' > '.join(chain)}")
     print(f"own imports a file: {sum(map(len, graph.values())) / len(graph):.1f}")
     print(f"circles: {len(circles)}")
     for circle in circles:
         print("   ", ", ".join(sorted(circle)))
+    reached = past_doors(graph, modules)
+    print(f"imports past a door: {len(reached)}")
+    for line in reached:
+        print("   ", line)
+    if reached or circles:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

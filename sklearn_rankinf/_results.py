@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_rankinf._statistics.caching import cached_property
+from sklearn_rankinf._statistics import cached_property
 
 # Numbers of values of an array, of lines and of rows that a short description shows.
 _N_SHOWN, _ROWS_SHOWN = 5, 20

@@ -15,7 +15,7 @@ from scipy.special import betainc, logsumexp
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._guard import result_function
-from sklearn_rankinf._permutation.draws import Draws, chunk_sizes
+from sklearn_rankinf._permutation import Draws, chunk_sizes
 from sklearn_rankinf._ranking import (
     Design,
     PosLabel,
@@ -30,7 +30,7 @@ from sklearn_rankinf._ranking import (
     warn_caller,
 )
 from sklearn_rankinf._results import Result, state_pvalue
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics import Floats, Integers
 
 Booleans: TypeAlias = NDArray[np.bool_]
 Score: TypeAlias = Callable[[NDArray[Any], NDArray[Any]], float]

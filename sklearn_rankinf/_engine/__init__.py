@@ -88,3 +88,20 @@ horizon         ranks beyond which nothing is added, such as k
 sign, side      1 for the upper tail and -1 for the lower; of a value, and of a contour
 tolerance       relative error that the caller accepts
 """
+
+from sklearn_rankinf._engine.cache import DistributionCache
+from sklearn_rankinf._engine.computed import UNKNOWN
+from sklearn_rankinf._engine.distribution import (
+    exact_distribution,
+    exact_mean_and_variance,
+    exact_standard_deviation,
+)
+from sklearn_rankinf._engine.exact.hits import HitsDistribution
+from sklearn_rankinf._engine.listed import (
+    BoundedDistribution,
+    Distribution,
+    EstimatedDistribution,
+    ListedDistribution,
+)
+from sklearn_rankinf._engine.means.distribution import mean_distribution
+from sklearn_rankinf._engine.means.variables import Part

@@ -12,7 +12,7 @@ from functools import cache, partial
 from threading import Lock
 from typing import Any, TypeVar, cast
 
-from sklearn_rankinf._statistics.caching import cached_property
+from sklearn_rankinf._statistics import cached_property
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -24,11 +24,19 @@ from functools import cache, partial
 
 import numpy as np
 
-from sklearn_rankinf._statistics.additive import Statistic, horizon_of, increments_of
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
-from sklearn_rankinf._statistics.merging import edges_around, grouped_increments, merged_increments
-from sklearn_rankinf._statistics.moments import adds_most_above
+from sklearn_rankinf._statistics import (
+    Floats,
+    Increments,
+    Integers,
+    Statistic,
+    adds_most_above,
+    cached_property,
+    edges_around,
+    grouped_increments,
+    horizon_of,
+    increments_of,
+    merged_increments,
+)
 
 # Misses are counted if the worst ranking has this part of what all items would add as hits.
 _LEAST_OF_ALL = 1e-3

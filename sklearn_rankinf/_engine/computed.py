@@ -40,17 +40,19 @@ from sklearn_rankinf._engine.inversion.ranking_transform import ClosedTransform
 from sklearn_rankinf._engine.listed import ROUNDING, ListedDistribution
 from sklearn_rankinf._engine.quantiles import bracketed, is_reached
 from sklearn_rankinf._engine.solvers import Solver, Tails, solve_in_turn
-from sklearn_rankinf._statistics.additive import Statistic, increments_of
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.hypergeometric import log_binomial
-from sklearn_rankinf._statistics.increments import (
+from sklearn_rankinf._statistics import (
     FEW_BLOCKS,
     Complexes,
     Floats,
     Increments,
     Integers,
+    Statistic,
+    adds_most_above,
+    cached_property,
+    increments_of,
+    log_binomial,
+    mean_and_variance,
 )
-from sklearn_rankinf._statistics.moments import adds_most_above, mean_and_variance
 
 Problem = tuple[Statistic, int, int, Integers | None]
 """A statistic, the numbers of items and of hits, and the sizes of blocks of equal scores."""

@@ -35,10 +35,16 @@ from sklearn_rankinf._engine.exact.enumeration import (
     n_outcomes,
     smallest_value,
 )
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.hypergeometric import log_pmf
-from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
-from sklearn_rankinf._statistics.moments import influences, log_size_at_return, mean_and_variance
+from sklearn_rankinf._statistics import (
+    Floats,
+    Increments,
+    Integers,
+    cached_property,
+    influences,
+    log_pmf,
+    log_size_at_return,
+    mean_and_variance,
+)
 
 # Largest relative error of an inversion that is accepted where a stratum can be divided further.
 ACCEPTED = 5e-4

@@ -23,11 +23,17 @@ from sklearn_rankinf._engine.exact.few_positives import FewPositives
 from sklearn_rankinf._engine.exact.integer_weights import counted_atoms
 from sklearn_rankinf._engine.exact.one_hit import OneHit
 from sklearn_rankinf._engine.listed import AffineDistribution, Distribution, ListedDistribution
-from sklearn_rankinf._statistics.additive import Statistic, horizon_of, increments_of
-from sklearn_rankinf._statistics.hypergeometric import log_binomial
-from sklearn_rankinf._statistics.increments import FEW_BLOCKS, Integers
-from sklearn_rankinf._statistics.merging import grouped_increments
-from sklearn_rankinf._statistics.moments import mean_and_variance, mean_and_variance_of_sum
+from sklearn_rankinf._statistics import (
+    FEW_BLOCKS,
+    Integers,
+    Statistic,
+    grouped_increments,
+    horizon_of,
+    increments_of,
+    log_binomial,
+    mean_and_variance,
+    mean_and_variance_of_sum,
+)
 
 # Variances from here to the inverse are computed in the unit of the statistic.
 _SMALLEST_SQUARE = 1e-250

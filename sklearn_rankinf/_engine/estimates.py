@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankinf._statistics.increments import Floats
+from sklearn_rankinf._statistics import Floats
 
 # Tolerance from which contours are shorter, with fewer first nodes and blocks merged further.
 ROUGH_TOLERANCE = 5e-3

@@ -8,7 +8,7 @@ import numpy as np
 
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact.enumeration import cumulative_shares
-from sklearn_rankinf._statistics.increments import Floats
+from sklearn_rankinf._statistics import Floats
 
 # Rounding error of a ratio of counts.
 ROUNDING = 1e-13

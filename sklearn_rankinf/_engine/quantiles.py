@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sklearn_rankinf._engine.listed import Distribution
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics import Floats, Integers
 
 # A quantile is known if its bracket is this part of its size and the standard deviation.
 _SAME_QUANTILE = 1e-13

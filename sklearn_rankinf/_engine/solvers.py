@@ -34,10 +34,17 @@ from sklearn_rankinf._engine.inversion.ranking_transform import (
 )
 from sklearn_rankinf._engine.inversion.stratified import StratifiedInversion
 from sklearn_rankinf._engine.inversion.transform import log_transform
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.hypergeometric import log_binomial, log_pmf
-from sklearn_rankinf._statistics.increments import FEW_BLOCKS, VERY_FEW_BLOCKS, Floats, Increments
-from sklearn_rankinf._statistics.moments import deviation_of_the_body, log_size_at_return
+from sklearn_rankinf._statistics import (
+    FEW_BLOCKS,
+    VERY_FEW_BLOCKS,
+    Floats,
+    Increments,
+    cached_property,
+    deviation_of_the_body,
+    log_binomial,
+    log_pmf,
+    log_size_at_return,
+)
 
 Solve: TypeAlias = Callable[[Floats, int, TailEstimates], TailEstimates]
 """Tails of values, for a sign, given what other solvers have found."""

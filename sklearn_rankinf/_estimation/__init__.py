@@ -10,3 +10,32 @@ comparison      comparison of two rankings
 multiple_comparison  comparison of several rankings
 simultaneous    the maximum of correlated t statistics
 """
+
+from sklearn_rankinf._estimation import limits
+from sklearn_rankinf._estimation.binormal import BinormalRankings, RankingDraws
+from sklearn_rankinf._estimation.comparison import (
+    WAYS,
+    Difference,
+    DifferenceResult,
+    MetricComparisonTestResult,
+    metric_comparison_test,
+)
+from sklearn_rankinf._estimation.estimates import (
+    Estimate,
+    check_has_influence,
+    choose_method,
+    influence_of_items,
+)
+from sklearn_rankinf._estimation.intervals import metric_interval
+from sklearn_rankinf._estimation.limits import t_quantile
+from sklearn_rankinf._estimation.multiple_comparison import (
+    MetricMultipleComparisonTestResult,
+    holm,
+    metric_multiple_comparison_test,
+)
+from sklearn_rankinf._estimation.results import (
+    MetricIntervalResult,
+    in_parentheses,
+    interval_of_ranking,
+    interval_over_queries,
+)

@@ -39,7 +39,7 @@ from scipy.interpolate import PchipInterpolator
 from scipy.special import ndtr, ndtri
 
 from sklearn_rankinf._estimation.limits import g_inverse, g_scale, g_slope
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics import Floats, Integers
 
 # Ranks in one chunk of draws; all arrays of a chunk take less than 50 MB together.
 _RANKS_PER_CHUNK = 200_000

@@ -23,7 +23,7 @@ from sklearn_rankinf._ranking import (
     check_real,
     shown,
 )
-from sklearn_rankinf._statistics.increments import Floats
+from sklearn_rankinf._statistics import Floats
 
 # Normal quantiles beyond which the tail probability vanishes in double precision.
 _END = 38.0

@@ -26,24 +26,25 @@ from sklearn_rankinf._estimation.results import (
     standard_error_of_mean,
 )
 from sklearn_rankinf._guard import default_errors, result_function
-from sklearn_rankinf._metrics.influence import slope_at
-from sklearn_rankinf._metrics.metrics import (
+from sklearn_rankinf._metrics import (
     as_metric,
-    in_sentence,
-    value_of,
-    warn_of_one_class,
-)
-from sklearn_rankinf._metrics.queries import (
     check_queries_alone,
     check_several_queries,
+    in_sentence,
+    slope_at,
+    value_of,
     values_of_queries,
+    warn_of_one_class,
 )
-from sklearn_rankinf._permutation.draws import CELLS_PER_CHUNK, Draws, chunk_sizes, pvalue_of_draws
-from sklearn_rankinf._permutation.swaps import (
+from sklearn_rankinf._permutation import (
+    CELLS_PER_CHUNK,
+    Draws,
     PairedSampler,
     SignFlipSampler,
     SwapSampler,
+    chunk_sizes,
     doubled_midranks,
+    pvalue_of_draws,
     randomization_pvalue,
 )
 from sklearn_rankinf._ranking import (
@@ -69,9 +70,7 @@ from sklearn_rankinf._results import (
     state_interval,
     state_pvalue,
 )
-from sklearn_rankinf._statistics.additive import Metric
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics import Floats, Integers, Metric, cached_property
 
 # Level of the interval in sentences and tables.
 _CONFIDENCE_LEVEL = 0.95

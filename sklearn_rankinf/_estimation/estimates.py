@@ -12,15 +12,9 @@ from scipy.special import ndtri
 
 from sklearn_rankinf._estimation import limits
 from sklearn_rankinf._estimation.binormal import calibrated_limits, inverted_limits
-from sklearn_rankinf._metrics.influence import slope_at
-from sklearn_rankinf._metrics.metrics import (
-    in_sentence,
-    influence_of,
-    value_of,
-)
+from sklearn_rankinf._metrics import in_sentence, influence_of, slope_at, value_of
 from sklearn_rankinf._ranking import Design, Ranking, Sample, check_option
-from sklearn_rankinf._statistics.additive import Metric, Statistic
-from sklearn_rankinf._statistics.increments import Floats
+from sklearn_rankinf._statistics import Floats, Metric, Statistic
 
 # Standard errors below this fraction of the largest value are rounding errors.
 _ROUNDING = 1e-13

@@ -20,8 +20,7 @@ from sklearn_rankinf._estimation.results import (
     interval_over_queries,
 )
 from sklearn_rankinf._guard import result_function
-from sklearn_rankinf._metrics.metrics import as_metric
-from sklearn_rankinf._metrics.queries import check_queries_alone, values_of_queries
+from sklearn_rankinf._metrics import as_metric, check_queries_alone, values_of_queries
 from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,
@@ -31,7 +30,7 @@ from sklearn_rankinf._ranking import (
     check_integer,
     check_n_jobs,
 )
-from sklearn_rankinf._statistics.additive import Metric
+from sklearn_rankinf._statistics import Metric
 
 
 @result_function

@@ -36,8 +36,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import bdtr, betaincinv, expit, logit, ndtr, ndtri, stdtr, stdtrit
 
-from sklearn_rankinf._statistics.hypergeometric import log_pmf, log_tail
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics import Floats, Integers, log_pmf, log_tail
 
 Numbers: TypeAlias = float | Floats | Integers
 """One number, or an array of them."""

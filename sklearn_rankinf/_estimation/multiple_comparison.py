@@ -35,15 +35,13 @@ from sklearn_rankinf._estimation.simultaneous import (
     single_step,
 )
 from sklearn_rankinf._guard import result_function
-from sklearn_rankinf._metrics.metrics import (
+from sklearn_rankinf._metrics import (
     as_metric,
-    in_sentence,
-    warn_of_one_class,
-)
-from sklearn_rankinf._metrics.queries import (
     check_queries_alone,
     check_several_queries,
+    in_sentence,
     values_of_queries,
+    warn_of_one_class,
 )
 from sklearn_rankinf._ranking import (
     PosLabel,
@@ -53,8 +51,7 @@ from sklearn_rankinf._ranking import (
     check_option,
 )
 from sklearn_rankinf._results import Result, format_value
-from sklearn_rankinf._statistics.additive import Metric
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics import Floats, Integers, Metric
 
 _CORRECTIONS = ("maxt", "holm", "none")
 _COLUMNS = (

@@ -18,11 +18,10 @@ from sklearn_rankinf._estimation.estimates import (
     interval_methods,
 )
 from sklearn_rankinf._estimation.limits import mean_limits, t_quantile
-from sklearn_rankinf._metrics.metrics import in_sentence
+from sklearn_rankinf._metrics import in_sentence
 from sklearn_rankinf._ranking import Ranking, as_seed_sequence, check_option
 from sklearn_rankinf._results import Result, format_value, state_interval
-from sklearn_rankinf._statistics.additive import Metric
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics import Floats, Integers, Metric
 
 _WAYS = {
     "influence": "from influence values",

@@ -28,7 +28,7 @@ from scipy.optimize import brentq
 from scipy.special import chdtr, chdtrc, fdtr, fdtrc, ndtr, stdtr, stdtrit
 
 from sklearn_rankinf._estimation.limits import difference_error
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics import Floats, Integers
 
 # Number of directions: a p-value near 0.05 has a standard error below 0.0004 for the pairs of
 # twenty rankers, and below 0.0007 in forty dimensions with a known variance. Counting draws would

@@ -41,29 +41,27 @@ from sklearn_rankinf._ranking import (
     shown,
     warn_caller,
 )
-from sklearn_rankinf._statistics.additive import (
+from sklearn_rankinf._statistics import (
+    Complexes,
     Denominators,
+    Floats,
+    HitBlocks,
     HitsAtK,
+    HitValues,
+    Increments,
+    Influence,
+    Integers,
     Metric,
     Statistic,
     SumOfWeights,
-    log_probability_of_hits_down_to,
-)
-from sklearn_rankinf._statistics.first_hit import first_hit_atoms, mean_reciprocals_of_firsts
-from sklearn_rankinf._statistics.hypergeometric import log_binomial, log_tail
-from sklearn_rankinf._statistics.increments import (
-    Complexes,
-    Floats,
-    HitBlocks,
-    HitValues,
-    Increments,
-    Integers,
-    blocks_of,
-)
-from sklearn_rankinf._statistics.influence import Influence
-from sklearn_rankinf._statistics.moments import (
     average_precision_mean_and_variance,
+    blocks_of,
+    first_hit_atoms,
     harmonic_between,
+    log_binomial,
+    log_probability_of_hits_down_to,
+    log_tail,
+    mean_reciprocals_of_firsts,
 )
 
 # Discounts of the first ranks, and discounts of a few ranks, are summed term by term.

@@ -10,8 +10,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._metrics.metrics import in_sentence, value_of
 from sklearn_rankinf._ranking import Ranking, Sample, warn_caller
-from sklearn_rankinf._statistics.additive import Metric
-from sklearn_rankinf._statistics.increments import Floats
+from sklearn_rankinf._statistics import Floats, Metric
 
 # Number of queries that a warning names.
 _N_SHOWN = 5

@@ -7,3 +7,5 @@ significance    significance over folds, and of whole searches
 comparison      comparison of two estimators by cross-validation
 best_candidate  the best of several candidates
 """
+
+from sklearn_rankinf._model_selection.scorers import average_precision_significance_scorer

@@ -11,23 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankinf._guard import result_function
-from sklearn_rankinf._metrics.metrics import (
-    as_metric,
-    in_sentence,
-    value_of,
-    warn_of_one_class,
-)
+from sklearn_rankinf._metrics import as_metric, in_sentence, value_of, warn_of_one_class
 from sklearn_rankinf._model_selection.folds import check_permutations, warn_of_few_labellings
-from sklearn_rankinf._null.distribution import (
+from sklearn_rankinf._null import (
     NullDistribution,
+    frozen_null_distribution,
     is_upper_bound,
     pvalue_log_and_error,
 )
-from sklearn_rankinf._null.metrics import frozen_null_distribution
-from sklearn_rankinf._permutation.draws import Draws
-from sklearn_rankinf._permutation.exchange import AnyExchange
-from sklearn_rankinf._permutation.joint import JointSampler
-from sklearn_rankinf._permutation.restrictions import exchange_of
+from sklearn_rankinf._permutation import AnyExchange, Draws, JointSampler, exchange_of
 from sklearn_rankinf._ranking import (
     PosLabel,
     Sample,
@@ -37,10 +29,8 @@ from sklearn_rankinf._ranking import (
     check_verbose,
 )
 from sklearn_rankinf._results import ConfidenceInterval, Result, format_value, state_drawn_pvalue
-from sklearn_rankinf._significance.metric_test import significance_of
-from sklearn_rankinf._significance.results import permutation_interval
-from sklearn_rankinf._statistics.additive import Metric
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._significance import permutation_interval, significance_of
+from sklearn_rankinf._statistics import Floats, Integers, Metric
 
 # Relative difference up to which two values of the statistic count as equal.
 _SAME = 1e-12

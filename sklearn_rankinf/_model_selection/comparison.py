@@ -14,16 +14,16 @@ from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._estimation import limits
-from sklearn_rankinf._estimation.comparison import (
+from sklearn_rankinf._estimation import (
     WAYS,
     Difference,
     DifferenceResult,
+    limits,
     metric_comparison_test,
+    t_quantile,
 )
-from sklearn_rankinf._estimation.limits import t_quantile
 from sklearn_rankinf._guard import default_errors
-from sklearn_rankinf._metrics.metrics import as_metric, in_sentence
+from sklearn_rankinf._metrics import as_metric, in_sentence
 from sklearn_rankinf._model_selection.fold_means import FoldMean
 from sklearn_rankinf._model_selection.folds import (
     check_clusters_are_whole,
@@ -33,7 +33,7 @@ from sklearn_rankinf._model_selection.folds import (
     hold_out_different_samples,
     splitter,
 )
-from sklearn_rankinf._permutation.swaps import doubled_midranks
+from sklearn_rankinf._permutation import doubled_midranks
 from sklearn_rankinf._ranking import (
     Design,
     Fold,
@@ -47,8 +47,7 @@ from sklearn_rankinf._ranking import (
     folds_of,
 )
 from sklearn_rankinf._results import Result, format_value, log10_of
-from sklearn_rankinf._statistics.additive import Metric
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics import Floats, Integers, Metric
 
 Folds = Sequence[Fold]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_rankinf._estimation import limits
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics import Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,9 +23,10 @@ from sklearn.model_selection import (
 )
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from sklearn_rankinf._permutation.exchange import AnyExchange, Exchange
-from sklearn_rankinf._permutation.restrictions import (
+from sklearn_rankinf._permutation import (
+    AnyExchange,
     DesignWarning,
+    Exchange,
     exchange_of,
     few_labellings_warning,
 )
@@ -38,7 +39,7 @@ from sklearn_rankinf._ranking import (
     rows,
     warn_caller,
 )
-from sklearn_rankinf._statistics.increments import Integers
+from sklearn_rankinf._statistics import Integers
 
 # Number of random labellings for a check of similar labels: if none of them has as few unequal
 # neighbours as the observed labels, single labels are not exchangeable.

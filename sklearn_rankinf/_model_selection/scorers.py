@@ -17,12 +17,14 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import make_scorer
 
 from sklearn_rankinf._guard import default_errors, scorer_factory
-from sklearn_rankinf._metrics.metrics import as_metric
-from sklearn_rankinf._null.distribution import NullDistribution, pvalue_log_and_error, tolerating
-from sklearn_rankinf._null.metrics import check_metric_and_method
-from sklearn_rankinf._null.observations import (
+from sklearn_rankinf._metrics import as_metric
+from sklearn_rankinf._null import (
+    NullDistribution,
+    check_metric_and_method,
     check_takes_weights,
     observe_ranking,
+    pvalue_log_and_error,
+    tolerating,
     warn_of_design,
     warn_of_undefined,
 )
@@ -39,9 +41,8 @@ from sklearn_rankinf._ranking import (
     check_weights_follow,
 )
 from sklearn_rankinf._results import as_log10
-from sklearn_rankinf._significance.metric_test import significance_of
-from sklearn_rankinf._significance.results import adjusted, standardized
-from sklearn_rankinf._statistics.additive import Metric
+from sklearn_rankinf._significance import adjusted, significance_of, standardized
+from sklearn_rankinf._statistics import Metric
 
 
 def resolution(log10_pvalue: float) -> float:

@@ -19,9 +19,9 @@ from sklearn.model_selection import cross_val_score
 from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._estimation.estimates import Estimate
+from sklearn_rankinf._estimation import Estimate
 from sklearn_rankinf._guard import default_errors
-from sklearn_rankinf._metrics.metrics import as_metric, in_sentence
+from sklearn_rankinf._metrics import as_metric, in_sentence
 from sklearn_rankinf._model_selection.fold_means import FoldMean
 from sklearn_rankinf._model_selection.folds import (
     check_folds,
@@ -43,15 +43,8 @@ from sklearn_rankinf._model_selection.folds import (
     with_groups,
 )
 from sklearn_rankinf._model_selection.scorers import make_significance_scorer
-from sklearn_rankinf._null.distribution import (
-    NullDistribution,
-    monte_carlo_error,
-    resamples_of,
-)
-from sklearn_rankinf._null.metrics import mean_of
-from sklearn_rankinf._permutation.draws import Draws
-from sklearn_rankinf._permutation.exchange import AnyExchange
-from sklearn_rankinf._permutation.restrictions import RESTRICTED, exchange_of
+from sklearn_rankinf._null import NullDistribution, mean_of, monte_carlo_error, resamples_of
+from sklearn_rankinf._permutation import RESTRICTED, AnyExchange, Draws, exchange_of
 from sklearn_rankinf._ranking import (
     Design,
     Fold,
@@ -77,10 +70,8 @@ from sklearn_rankinf._results import (
     state_drawn_pvalue,
     state_pvalue,
 )
-from sklearn_rankinf._significance.metric_test import significance_of
-from sklearn_rankinf._significance.results import permutation_interval, pvalue_fields
-from sklearn_rankinf._statistics.additive import Metric
-from sklearn_rankinf._statistics.increments import Floats
+from sklearn_rankinf._significance import permutation_interval, pvalue_fields, significance_of
+from sklearn_rankinf._statistics import Floats, Metric
 
 _COMBINATIONS = ("bonferroni", "twice_mean", "cauchy", "convolution", "fisher")
 _CONVOLVED = ("analytic", "permutation", "normal", "pearson3")

@@ -13,18 +13,18 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from sklearn_rankinf._engine.cache import DistributionCache
-from sklearn_rankinf._engine.computed import UNKNOWN
-from sklearn_rankinf._engine.distribution import exact_distribution, exact_mean_and_variance
-from sklearn_rankinf._engine.listed import (
+from sklearn_rankinf._engine import (
+    UNKNOWN,
     BoundedDistribution,
     Distribution,
+    DistributionCache,
     EstimatedDistribution,
     ListedDistribution,
+    exact_distribution,
+    exact_mean_and_variance,
 )
 from sklearn_rankinf._guard import default_errors
-from sklearn_rankinf._permutation.draws import Draws, Sampler, pvalue_of_draws
-from sklearn_rankinf._permutation.labellings import NullSampler
+from sklearn_rankinf._permutation import Draws, NullSampler, Sampler, pvalue_of_draws
 from sklearn_rankinf._ranking import (
     as_numbers,
     as_seed_sequence,
@@ -33,10 +33,15 @@ from sklearn_rankinf._ranking import (
     shown,
 )
 from sklearn_rankinf._results import plain
-from sklearn_rankinf._statistics.additive import Statistic
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.increments import FEW_BLOCKS, Floats, Integers
-from sklearn_rankinf._statistics.moments import skewness_and_kurtosis, zhang_su_mean_and_variance
+from sklearn_rankinf._statistics import (
+    FEW_BLOCKS,
+    Floats,
+    Integers,
+    Statistic,
+    cached_property,
+    skewness_and_kurtosis,
+    zhang_su_mean_and_variance,
+)
 
 _METHODS = ("auto", "analytic", "permutation", "normal", "pearson3", "zhang_su")
 # Values of the statistic whose relative difference is at most this count as equal.

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._engine.exact.hits import HitsDistribution
-from sklearn_rankinf._engine.listed import ListedDistribution
+from sklearn_rankinf._engine import HitsDistribution, ListedDistribution
 from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._null.distribution import NullDistribution
 from sklearn_rankinf._null.hits_approximations import ApproximateHits, BinomialHits, NormalHits
@@ -19,10 +18,7 @@ from sklearn_rankinf._ranking import (
     as_seed_sequence,
     as_shape,
 )
-from sklearn_rankinf._statistics.additive import HitsAtK
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.increments import Floats
-from sklearn_rankinf._statistics.moments import linear_moments
+from sklearn_rankinf._statistics import Floats, HitsAtK, cached_property, linear_moments
 
 
 class TopKNullDistribution(NullDistribution):

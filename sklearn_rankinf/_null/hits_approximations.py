@@ -11,8 +11,8 @@ import numpy as np
 from scipy import stats
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from sklearn_rankinf._engine.exact.hits import HitsDistribution
-from sklearn_rankinf._statistics.increments import Floats
+from sklearn_rankinf._engine import HitsDistribution
+from sklearn_rankinf._statistics import Floats
 
 
 class ApproximateHits:

@@ -11,15 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from sklearn_rankinf._engine.listed import Distribution, ListedDistribution
-from sklearn_rankinf._engine.means.distribution import mean_distribution
-from sklearn_rankinf._engine.means.variables import Part
+from sklearn_rankinf._engine import Distribution, ListedDistribution, Part, mean_distribution
 from sklearn_rankinf._null.distribution import ApproximateDistribution, NullDistribution
-from sklearn_rankinf._permutation.draws import Sampler
-from sklearn_rankinf._permutation.mean import MeanSampler
+from sklearn_rankinf._permutation import MeanSampler, Sampler
 from sklearn_rankinf._ranking import check_counts, check_tie_sizes
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.increments import Integers
+from sklearn_rankinf._statistics import Integers, cached_property
 
 
 class MeanNullDistribution(NullDistribution):

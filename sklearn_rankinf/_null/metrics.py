@@ -8,12 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._metrics.metrics import (
-    AveragePrecision,
-    as_metric,
-    check_weights,
-    in_sentence,
-)
+from sklearn_rankinf._metrics import AveragePrecision, as_metric, check_weights, in_sentence
 from sklearn_rankinf._null.distribution import NullDistribution
 from sklearn_rankinf._null.hits import TopKNullDistribution
 from sklearn_rankinf._null.mean import MeanNullDistribution, checked_sizes
@@ -28,8 +23,7 @@ from sklearn_rankinf._ranking import (
     check_tie_sizes,
     check_verbose,
 )
-from sklearn_rankinf._statistics.additive import Metric
-from sklearn_rankinf._statistics.increments import Integers
+from sklearn_rankinf._statistics import Integers, Metric
 
 # Longer lists of reciprocal ranks would take too much memory.
 _MAX_LISTED = 20_000_000

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._metrics.metrics import (
+from sklearn_rankinf._metrics import (
     DiscountedCumulativeGain,
     as_metric,
     no_positives,
@@ -18,17 +18,20 @@ from sklearn_rankinf._null.distribution import NullDistribution
 from sklearn_rankinf._null.metrics import check_method, frozen_null_distribution
 from sklearn_rankinf._null.permuted import permutation_distribution
 from sklearn_rankinf._null.ranks import misses_of, rounding_of
-from sklearn_rankinf._permutation.exchange import AnyExchange, ExchangedHits
-from sklearn_rankinf._permutation.graded import GradedGain, PermutedGain
-from sklearn_rankinf._permutation.restrictions import (
+from sklearn_rankinf._permutation import (
     RESTRICTED,
+    AnyExchange,
     DesignWarning,
+    ExchangedHits,
+    GradedGain,
+    PermutedGain,
+    PermutedRows,
     exchange_of,
     few_labellings_warning,
+    weights_warning,
 )
-from sklearn_rankinf._permutation.rows import PermutedRows, weights_warning
 from sklearn_rankinf._ranking import Ranking, Sample, check_no_closed_form, warn_caller
-from sklearn_rankinf._statistics.additive import Metric, Statistic
+from sklearn_rankinf._statistics import Metric, Statistic
 
 Observed = tuple[Any, NullDistribution]
 

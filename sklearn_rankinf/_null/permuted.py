@@ -6,19 +6,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sklearn_rankinf._engine.listed import ListedDistribution
+from sklearn_rankinf._engine import ListedDistribution
 from sklearn_rankinf._null.distribution import NullDistribution
-from sklearn_rankinf._permutation.draws import ListedSampler
-from sklearn_rankinf._permutation.labellings import PermutationSampler
+from sklearn_rankinf._permutation import ListedSampler, PermutationSampler
 from sklearn_rankinf._ranking import (
     as_seed_sequence,
     check_integer,
     check_n_jobs,
     check_verbose,
 )
-from sklearn_rankinf._statistics.additive import Statistic
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics import Floats, Integers, Statistic, cached_property
 
 # Values of a distribution whose relative difference is at most this count as equal.
 _SAME = 1e-12

@@ -6,19 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rankinf._engine.distribution import (
+from sklearn_rankinf._engine import (
+    ListedDistribution,
     exact_distribution,
     exact_mean_and_variance,
     exact_standard_deviation,
 )
-from sklearn_rankinf._engine.listed import ListedDistribution
 from sklearn_rankinf._null.distribution import NullDistribution
-from sklearn_rankinf._permutation.draws import chunk_sizes
-from sklearn_rankinf._permutation.labellings import NullSampler
-from sklearn_rankinf._statistics.additive import Metric, SumOfWeights
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.increments import Floats, Integers
-from sklearn_rankinf._statistics.moments import skewness_and_kurtosis
+from sklearn_rankinf._permutation import NullSampler, chunk_sizes
+from sklearn_rankinf._statistics import (
+    Floats,
+    Integers,
+    Metric,
+    SumOfWeights,
+    cached_property,
+    skewness_and_kurtosis,
+)
 
 # Relative rounding error of adding a constant to a sum.
 _ROUNDING = 1e-14

@@ -10,3 +10,31 @@ mean            draws of means over queries
 swaps           ranks that are swapped between two rankings
 graded          permuted grades of relevance
 """
+
+from sklearn_rankinf._permutation.draws import (
+    CELLS_PER_CHUNK,
+    Draws,
+    ListedSampler,
+    Sampler,
+    chunk_sizes,
+    pvalue_of_draws,
+)
+from sklearn_rankinf._permutation.exchange import AnyExchange, Exchange, ExchangedHits
+from sklearn_rankinf._permutation.graded import GradedGain, PermutedGain
+from sklearn_rankinf._permutation.joint import JointLists, JointSampler, ObservedLists
+from sklearn_rankinf._permutation.labellings import NullSampler, PermutationSampler
+from sklearn_rankinf._permutation.mean import MeanSampler
+from sklearn_rankinf._permutation.restrictions import (
+    RESTRICTED,
+    DesignWarning,
+    exchange_of,
+    few_labellings_warning,
+)
+from sklearn_rankinf._permutation.rows import PermutedRows, weights_warning
+from sklearn_rankinf._permutation.swaps import (
+    PairedSampler,
+    SignFlipSampler,
+    SwapSampler,
+    doubled_midranks,
+    randomization_pvalue,
+)

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._statistics.increments import Floats
+from sklearn_rankinf._statistics import Floats
 
 Result = TypeVar("Result")
 Chunk: TypeAlias = tuple[int, np.random.SeedSequence]

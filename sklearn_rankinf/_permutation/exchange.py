@@ -28,7 +28,7 @@ from scipy.special import gammaln
 
 from sklearn_rankinf._permutation.draws import chunk_sizes
 from sklearn_rankinf._permutation.labellings import ranks_drawn, uniform_hit_ranks
-from sklearn_rankinf._statistics.increments import Floats, HitValues, Integers
+from sklearn_rankinf._statistics import Floats, HitValues, Integers
 
 
 class HitItems(Protocol):

@@ -31,9 +31,7 @@ from sklearn_rankinf._permutation.labellings import (
     ranks_drawn,
     uniform_hit_ranks,
 )
-from sklearn_rankinf._statistics.additive import Metric
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.increments import Floats, HitValues, Integers
+from sklearn_rankinf._statistics import Floats, HitValues, Integers, Metric, cached_property
 
 
 class JointSampler:

@@ -18,8 +18,7 @@ from typing import Protocol
 import numpy as np
 
 from sklearn_rankinf._permutation.draws import Sampler, chunk_sizes
-from sklearn_rankinf._statistics.additive import Statistic
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics import Floats, Integers, Statistic
 
 
 def uniform_hit_ranks(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sklearn_rankinf._permutation.draws import Sampler
-from sklearn_rankinf._statistics.increments import Floats
+from sklearn_rankinf._statistics import Floats
 
 
 class MeanSampler:

@@ -12,7 +12,7 @@ from sklearn_rankinf._permutation.exchange import AnyExchange, Exchange, Shifts
 from sklearn_rankinf._ranking import (
     Sample,
 )
-from sklearn_rankinf._statistics.increments import Floats
+from sklearn_rankinf._statistics import Floats
 
 RESTRICTED = "permutation within strata, of whole clusters or along a series"
 # Fewer possible labellings than these cause a warning; shifts never outnumber the samples.

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import pearson3, rankdata
 
-from sklearn_rankinf._engine.distribution import exact_mean_and_variance
+from sklearn_rankinf._engine import exact_mean_and_variance
 from sklearn_rankinf._permutation.draws import chunk_sizes
 from sklearn_rankinf._permutation.exchange import AnyExchange, Exchange, Shifts
 from sklearn_rankinf._permutation.labellings import (
@@ -25,9 +25,13 @@ from sklearn_rankinf._permutation.labellings import (
     uniform_hit_ranks,
 )
 from sklearn_rankinf._ranking import Sample, rank_order
-from sklearn_rankinf._statistics.additive import Statistic
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.increments import Floats, Integers, hits_around_blocks
+from sklearn_rankinf._statistics import (
+    Floats,
+    Integers,
+    Statistic,
+    cached_property,
+    hits_around_blocks,
+)
 
 # A rank test with a p-value this small shows that weights depend on labels or scores.
 _DEPENDENT = 1e-3

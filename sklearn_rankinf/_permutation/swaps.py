@@ -61,8 +61,7 @@ from sklearn_rankinf._permutation.draws import (
     chunk_sizes,
     pvalue_of_draws,
 )
-from sklearn_rankinf._statistics.additive import Metric
-from sklearn_rankinf._statistics.increments import Floats, HitBlocks, Integers
+from sklearn_rankinf._statistics import Floats, HitBlocks, Integers, Metric
 
 # Largest number of units whose 2**u swaps or flips are listed.
 _MOST_LISTED_UNITS = 20

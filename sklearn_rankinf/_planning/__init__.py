@@ -5,3 +5,6 @@ odds            models of rankings that are better than random
 sample_size     the smallest effect or number of positives with a given power
 simulation      the power of a comparison, and the width of an interval
 """
+
+from sklearn_rankinf._planning.power import MetricPowerResult, metric_power
+from sklearn_rankinf._planning.sample_size import min_detectable_odds, min_positives

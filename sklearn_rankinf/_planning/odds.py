@@ -28,8 +28,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import betainc, expit, log_expit, log_ndtr, ndtri, ndtri_exp, polygamma
 
-from sklearn_rankinf._estimation.binormal import BinormalRankings, RankingDraws
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._estimation import BinormalRankings, RankingDraws
+from sklearn_rankinf._statistics import Floats, Integers
 
 # Nodes of the trapezoidal rule over the logit of a share with the density of an order statistic.
 _N_POINTS = 512

@@ -11,15 +11,15 @@ import numpy as np
 from scipy.special import expit, logit
 
 from sklearn_rankinf._guard import default_errors
-from sklearn_rankinf._metrics.metrics import as_metric, in_sentence
-from sklearn_rankinf._null.critical_values import (
+from sklearn_rankinf._metrics import as_metric, in_sentence
+from sklearn_rankinf._null import (
     NOTHING,
+    NullDistribution,
     Region,
     critical_region,
+    frozen_null_distribution,
     is_significant,
 )
-from sklearn_rankinf._null.distribution import NullDistribution
-from sklearn_rankinf._null.metrics import frozen_null_distribution
 from sklearn_rankinf._planning.odds import (
     Binormal,
     ProportionalOdds,
@@ -37,10 +37,7 @@ from sklearn_rankinf._ranking import (
     shown,
 )
 from sklearn_rankinf._results import Result, format_value
-from sklearn_rankinf._statistics.additive import Metric
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.hypergeometric import log_tail
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics import Floats, Integers, Metric, cached_property, log_tail
 
 MODELS: dict[str, RankingModel] = {"wallenius": ProportionalOdds(), "binormal": Binormal()}
 _METHODS = ("auto", "analytic", "simulation")

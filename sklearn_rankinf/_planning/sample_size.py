@@ -12,10 +12,14 @@ from scipy.optimize import brentq
 from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._planning.power import MODELS, Design, SizedDesign, read_effect
 from sklearn_rankinf._ranking import check_between, check_counts, check_integer
-from sklearn_rankinf._statistics.additive import Metric
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.hypergeometric import log_tail, min_hits
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics import (
+    Floats,
+    Integers,
+    Metric,
+    cached_property,
+    log_tail,
+    min_hits,
+)
 
 # Logarithms of odds that are treated as infinite.
 _LARGEST_EFFECT = 700.0

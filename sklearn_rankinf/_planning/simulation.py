@@ -14,19 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sklearn_rankinf._estimation.comparison import metric_comparison_test
-from sklearn_rankinf._estimation.estimates import (
+from sklearn_rankinf._estimation import (
     check_has_influence,
     choose_method,
     influence_of_items,
+    metric_comparison_test,
+    metric_interval,
 )
-from sklearn_rankinf._estimation.intervals import metric_interval
 from sklearn_rankinf._guard import default_errors
-from sklearn_rankinf._metrics.metrics import (
-    as_metric,
-    in_sentence,
-)
-from sklearn_rankinf._permutation.draws import Draws
+from sklearn_rankinf._metrics import as_metric, in_sentence
+from sklearn_rankinf._permutation import Draws
 from sklearn_rankinf._planning.power import share_error
 from sklearn_rankinf._ranking import (
     Sample,
@@ -41,8 +38,7 @@ from sklearn_rankinf._ranking import (
     check_verbose,
 )
 from sklearn_rankinf._results import Result, format_value
-from sklearn_rankinf._statistics.additive import Metric, Statistic
-from sklearn_rankinf._statistics.increments import Floats
+from sklearn_rankinf._statistics import Floats, Metric, Statistic
 
 # Number of samples, over all data sets, that are drawn and tested in one task.
 _CELLS_PER_CHUNK = 100_000

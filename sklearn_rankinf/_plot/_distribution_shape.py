@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._null.distribution import NullDistribution, n_listed
+from sklearn_rankinf._null import NullDistribution, n_listed
 
 Floats = NDArray[np.float64]
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_rankinf._ranking import Ranking
-from sklearn_rankinf._statistics.additive import Metric
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics import Floats, Integers, Metric
 
 Curve = tuple[Floats, Floats]
 # Number of ranks of a curve on a logarithmic scale, in addition to its corners.

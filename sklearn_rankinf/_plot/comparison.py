@@ -8,15 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from sklearn_rankinf._estimation.comparison import (
+from sklearn_rankinf._estimation import (
     MetricComparisonTestResult,
-    metric_comparison_test,
-)
-from sklearn_rankinf._estimation.multiple_comparison import (
     MetricMultipleComparisonTestResult,
+    metric_comparison_test,
     metric_multiple_comparison_test,
 )
-from sklearn_rankinf._metrics.metrics import in_sentence
+from sklearn_rankinf._metrics import in_sentence
 from sklearn_rankinf._plot._matplotlib import (
     hide_spines,
     import_pyplot,
@@ -27,7 +25,7 @@ from sklearn_rankinf._plot._ranking_curves import curve_kind
 from sklearn_rankinf._plot.base import MAX_LENGTH, REFERENCE_LINE, ScoresDisplay
 from sklearn_rankinf._ranking import Sample, check_confidence_level, check_option
 from sklearn_rankinf._results import shortened, state_pvalue
-from sklearn_rankinf._statistics.increments import Floats
+from sklearn_rankinf._statistics import Floats
 
 _SCALES = ("linear", "log")
 # Largest number of queries that are named on an axis.

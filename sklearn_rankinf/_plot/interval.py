@@ -8,13 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from sklearn_rankinf._estimation.intervals import metric_interval
-from sklearn_rankinf._estimation.results import MetricIntervalResult
-from sklearn_rankinf._metrics.metrics import in_sentence
-from sklearn_rankinf._null.metrics import metric_null_distribution
+from sklearn_rankinf._estimation import MetricIntervalResult, metric_interval
+from sklearn_rankinf._metrics import in_sentence
+from sklearn_rankinf._null import metric_null_distribution
 from sklearn_rankinf._plot._matplotlib import hide_spines, merged_style, with_minus
 from sklearn_rankinf._plot.base import REFERENCE_LINE, RankersDisplay
-from sklearn_rankinf._statistics.increments import Floats
+from sklearn_rankinf._statistics import Floats
 
 # Number of decimals if no interval determines it.
 _DECIMALS = 3

@@ -11,15 +11,14 @@ from typing import Any, Self
 import numpy as np
 from scipy import stats
 
-from sklearn_rankinf._metrics.metrics import in_sentence
-from sklearn_rankinf._null.distribution import NullDistribution
+from sklearn_rankinf._metrics import in_sentence
+from sklearn_rankinf._null import NullDistribution
 from sklearn_rankinf._plot._distribution_shape import DistributionShape, distribution_shape
 from sklearn_rankinf._plot._matplotlib import hide_spines, merged_style
 from sklearn_rankinf._plot.base import REFERENCE_LINE, RankersDisplay
 from sklearn_rankinf._ranking import check_integer, check_option
 from sklearn_rankinf._results import state_pvalue
-from sklearn_rankinf._significance.metric_test import metric_test
-from sklearn_rankinf._significance.queries import QueriesTestResult
+from sklearn_rankinf._significance import QueriesTestResult, metric_test
 
 _DISTRIBUTION_NAMES: Mapping[str, str] = {
     "analytic": "exact null distribution",

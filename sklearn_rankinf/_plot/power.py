@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._metrics.metrics import as_metric
-from sklearn_rankinf._planning.power import MetricPowerResult, metric_power
+from sklearn_rankinf._metrics import as_metric
+from sklearn_rankinf._planning import MetricPowerResult, metric_power
 from sklearn_rankinf._plot._matplotlib import (
     hide_spines,
     import_pyplot,
@@ -20,8 +20,7 @@ from sklearn_rankinf._plot._matplotlib import (
 from sklearn_rankinf._plot.base import MAX_LENGTH, REFERENCE_LINE, Display
 from sklearn_rankinf._ranking import check_option
 from sklearn_rankinf._results import shortened
-from sklearn_rankinf._statistics.additive import Metric
-from sklearn_rankinf._statistics.increments import Floats
+from sklearn_rankinf._statistics import Floats, Metric
 
 _X_AXES = ("n_positives", "n_samples", "odds", "auc")
 # Wide enough for a legend beside the axes.

@@ -18,11 +18,8 @@ from sklearn_rankinf._plot._matplotlib import (
 from sklearn_rankinf._plot.base import MAX_LENGTH, REFERENCE_LINE, RankersDisplay
 from sklearn_rankinf._ranking import check_levels, check_option
 from sklearn_rankinf._results import shortened
-from sklearn_rankinf._significance.top_k_curve import (
-    TopKSignificanceCurve,
-    top_k_significance_curve,
-)
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._significance import TopKSignificanceCurve, top_k_significance_curve
+from sklearn_rankinf._statistics import Floats, Integers
 
 # The level that is drawn if only one can be drawn.
 _USUAL_ALPHA = 0.05

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankinf._ranking.exact_numbers import rank_order
 from sklearn_rankinf._ranking.validation import PosLabel, as_binary, as_counts, first_wrong
-from sklearn_rankinf._statistics.caching import cached_property
+from sklearn_rankinf._statistics import cached_property
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -30,8 +30,7 @@ from sklearn_rankinf._ranking.validation import (
     numbered,
     read_predictions,
 )
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics import Floats, Integers, cached_property
 
 _UNITS = (("strata", "stratum"), ("clusters", "cluster"), ("groups", "query"))
 

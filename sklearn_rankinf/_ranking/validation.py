@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_random_state
 
 from sklearn_rankinf._ranking.exact_numbers import LARGEST_WHOLE, exact_numbers, joined
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics import Floats, Integers
 
 PosLabel: TypeAlias = float | str | bool
 """Type of a positive label: a number, a string or a boolean."""

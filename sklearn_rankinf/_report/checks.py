@@ -14,7 +14,7 @@ from scipy.special import gammaln
 from sklearn_rankinf._ranking import Ranking, Sample
 from sklearn_rankinf._report.numbers import RankerReport, ReportCheck, is_worse
 from sklearn_rankinf._results import counted
-from sklearn_rankinf._statistics.caching import cached_property
+from sklearn_rankinf._statistics import cached_property
 
 DOCUMENTATION = "https://sklearn-rankinf.readthedocs.io/en/latest/"
 """Address of the documentation."""

@@ -13,12 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sklearn_rankinf._estimation.comparison import metric_comparison_test
-from sklearn_rankinf._estimation.intervals import metric_interval
-from sklearn_rankinf._estimation.multiple_comparison import metric_multiple_comparison_test
-from sklearn_rankinf._metrics.metrics import as_metric, in_sentence
-from sklearn_rankinf._planning.power import metric_power
-from sklearn_rankinf._planning.sample_size import min_detectable_odds, min_positives
+from sklearn_rankinf._estimation import (
+    metric_comparison_test,
+    metric_interval,
+    metric_multiple_comparison_test,
+)
+from sklearn_rankinf._metrics import as_metric, in_sentence
+from sklearn_rankinf._planning import metric_power, min_detectable_odds, min_positives
 from sklearn_rankinf._plot import TopKSignificanceDisplay, new_figure
 from sklearn_rankinf._ranking import Ranking, resolve_k
 from sklearn_rankinf._report.files import (
@@ -45,13 +46,13 @@ from sklearn_rankinf._report.text import (
     wrapped,
 )
 from sklearn_rankinf._results import counted, plain_value, without_nan
-from sklearn_rankinf._significance.metric_test import metric_test
-from sklearn_rankinf._significance.minimum_hypergeometric import minimum_hypergeometric_test
-from sklearn_rankinf._significance.top_k_curve import (
+from sklearn_rankinf._significance import (
     TopKSignificanceCurve,
+    metric_test,
+    minimum_hypergeometric_test,
     top_k_significance_curve,
 )
-from sklearn_rankinf._statistics.additive import Metric
+from sklearn_rankinf._statistics import Metric
 
 # The default of the report and of the comparison.
 _N_PERMUTATIONS = 9999

@@ -16,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from sklearn_rankinf._metrics.metrics import RecallAtK
-from sklearn_rankinf._model_selection.scorers import average_precision_significance_scorer
+from sklearn_rankinf._metrics import RecallAtK
+from sklearn_rankinf._model_selection import average_precision_significance_scorer
 from sklearn_rankinf._plot import new_figure
 from sklearn_rankinf._ranking import Ranking, estimator_scores
 from sklearn_rankinf._report.files import write_plots
@@ -31,8 +31,7 @@ from sklearn_rankinf._report.text import (
     wrapped,
 )
 from sklearn_rankinf._results import format_pvalue, format_table
-from sklearn_rankinf._significance.metric_test import average_precision_test, metric_test
-from sklearn_rankinf._significance.results import MetricTestResult
+from sklearn_rankinf._significance import MetricTestResult, average_precision_test, metric_test
 
 TARGET_DIGIT = 8
 N_TARGETS = 40

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankinf._plot import NullDistributionDisplay, new_figure
-from sklearn_rankinf._significance.results import MetricTestResult
+from sklearn_rankinf._significance import MetricTestResult
 
 _KNOWN_LABELS = ({0, 1}, {-1, 1})
 _TRUTHS = {"false": False, "true": True}

@@ -10,16 +10,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_rankinf._estimation.comparison import MetricComparisonTestResult
-from sklearn_rankinf._estimation.multiple_comparison import MetricMultipleComparisonTestResult
-from sklearn_rankinf._estimation.results import MetricIntervalResult
+from sklearn_rankinf._estimation import (
+    MetricComparisonTestResult,
+    MetricIntervalResult,
+    MetricMultipleComparisonTestResult,
+)
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._results import Result, format_value, log10_of, state_interval
-from sklearn_rankinf._significance.min_hits import min_hits_at_k
-from sklearn_rankinf._significance.minimum_hypergeometric import MinimumHypergeometricTestResult
-from sklearn_rankinf._significance.results import MetricTestResult
-from sklearn_rankinf._significance.top_k_curve import TopKSignificanceCurve
-from sklearn_rankinf._statistics.additive import Metric
+from sklearn_rankinf._significance import (
+    MetricTestResult,
+    MinimumHypergeometricTestResult,
+    TopKSignificanceCurve,
+    min_hits_at_k,
+)
+from sklearn_rankinf._statistics import Metric
 
 LEVEL = 0.05
 

@@ -12,14 +12,16 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._estimation.comparison import metric_comparison_test
-from sklearn_rankinf._estimation.estimates import choose_method
-from sklearn_rankinf._estimation.intervals import metric_interval
-from sklearn_rankinf._estimation.multiple_comparison import metric_multiple_comparison_test
-from sklearn_rankinf._estimation.results import MetricIntervalResult
+from sklearn_rankinf._estimation import (
+    MetricIntervalResult,
+    choose_method,
+    metric_comparison_test,
+    metric_interval,
+    metric_multiple_comparison_test,
+)
 from sklearn_rankinf._guard import result_function
-from sklearn_rankinf._metrics.metrics import RecallAtK, as_metric, in_sentence
-from sklearn_rankinf._permutation.restrictions import exchange_of, few_labellings_warning
+from sklearn_rankinf._metrics import RecallAtK, as_metric, in_sentence
+from sklearn_rankinf._permutation import exchange_of, few_labellings_warning
 from sklearn_rankinf._ranking import (
     Design,
     PosLabel,
@@ -43,14 +45,14 @@ from sklearn_rankinf._report.numbers import (
 )
 from sklearn_rankinf._report.text import CLUSTERS_HINT, as_text, sentences
 from sklearn_rankinf._results import Result
-from sklearn_rankinf._significance.metric_test import significance_of
-from sklearn_rankinf._significance.minimum_hypergeometric import minimum_hypergeometric_test
-from sklearn_rankinf._significance.results import MetricTestResult
-from sklearn_rankinf._significance.top_k_curve import (
+from sklearn_rankinf._significance import (
+    MetricTestResult,
     TopKSignificanceCurve,
+    minimum_hypergeometric_test,
+    significance_of,
     top_k_significance_curve,
 )
-from sklearn_rankinf._statistics.additive import Metric
+from sklearn_rankinf._statistics import Metric
 
 DEFAULT_K = (10, 50, 100)
 # Above these sizes the bounds over all k, simulated intervals, and rank swaps take long.

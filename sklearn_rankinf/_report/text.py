@@ -10,10 +10,12 @@ from dataclasses import replace
 from numbers import Integral
 from typing import Any, NamedTuple
 
-from sklearn_rankinf._estimation.comparison import MetricComparisonTestResult
-from sklearn_rankinf._estimation.multiple_comparison import MetricMultipleComparisonTestResult
-from sklearn_rankinf._estimation.results import MetricIntervalResult
-from sklearn_rankinf._metrics.metrics import in_sentence
+from sklearn_rankinf._estimation import (
+    MetricComparisonTestResult,
+    MetricIntervalResult,
+    MetricMultipleComparisonTestResult,
+)
+from sklearn_rankinf._metrics import in_sentence
 from sklearn_rankinf._report.numbers import (
     Findings,
     HitsReport,
@@ -34,8 +36,8 @@ from sklearn_rankinf._results import (
     state_interval,
     state_pvalue,
 )
-from sklearn_rankinf._significance.results import MetricTestResult, limits_of_pvalue
-from sklearn_rankinf._statistics.additive import Metric
+from sklearn_rankinf._significance import MetricTestResult, limits_of_pvalue
+from sklearn_rankinf._statistics import Metric
 
 WIDTH = 100
 # Maximum length of names, in tables and in sentences.

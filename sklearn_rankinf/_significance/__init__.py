@@ -9,3 +9,27 @@ boundary_crossing  the path of hits
 minimum_hypergeometric  one p-value over all cut-offs
 min_hits        the smallest significant number of hits
 """
+
+from sklearn_rankinf._significance.metric_test import (
+    average_precision_test,
+    metric_test,
+    significance_of,
+)
+from sklearn_rankinf._significance.min_hits import min_hits_at_k
+from sklearn_rankinf._significance.minimum_hypergeometric import (
+    MinimumHypergeometricTestResult,
+    minimum_hypergeometric_test,
+)
+from sklearn_rankinf._significance.queries import QueriesTestResult
+from sklearn_rankinf._significance.results import (
+    MetricTestResult,
+    adjusted,
+    limits_of_pvalue,
+    permutation_interval,
+    pvalue_fields,
+    standardized,
+)
+from sklearn_rankinf._significance.top_k_curve import (
+    TopKSignificanceCurve,
+    top_k_significance_curve,
+)

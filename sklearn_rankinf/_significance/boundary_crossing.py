@@ -44,9 +44,14 @@ import numpy as np
 from scipy.interpolate import PchipInterpolator
 from scipy.special import logsumexp
 
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.hypergeometric import log_binomial_pmf, log_tail, n_terms_of_tail
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics import (
+    Floats,
+    Integers,
+    cached_property,
+    log_binomial_pmf,
+    log_tail,
+    n_terms_of_tail,
+)
 
 # Truncation: minus the natural logarithm of the probability of a state that is left out.
 _DEPTH = 46.0

@@ -11,13 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankinf._guard import result_function
-from sklearn_rankinf._metrics.metrics import (
-    AveragePrecision,
-    RecallAtK,
-    as_metric,
-)
-from sklearn_rankinf._metrics.queries import check_queries_alone
-from sklearn_rankinf._null.observations import (
+from sklearn_rankinf._metrics import AveragePrecision, RecallAtK, as_metric, check_queries_alone
+from sklearn_rankinf._null import (
     check_takes_weights,
     masses,
     observe,
@@ -40,7 +35,7 @@ from sklearn_rankinf._significance.results import (
     MetricTestResult,
     significance_fields,
 )
-from sklearn_rankinf._statistics.additive import Metric
+from sklearn_rankinf._statistics import Metric
 
 Labels: TypeAlias = ArrayLike | Ranking | Mapping[Any, Ranking] | Sequence[Ranking]
 """Labels, one ranking, or one ranking for each query."""

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from sklearn_rankinf._guard import default_errors
-from sklearn_rankinf._null.hits_approximations import binomial_tail, normal_tail
+from sklearn_rankinf._null import binomial_tail, normal_tail
 from sklearn_rankinf._ranking import (
     check_counts,
     check_levels,
@@ -17,13 +17,14 @@ from sklearn_rankinf._ranking import (
     resolve_each_k,
 )
 from sklearn_rankinf._results import plain
-from sklearn_rankinf._statistics.hypergeometric import (
+from sklearn_rankinf._statistics import (
+    Floats,
+    Integers,
     log_tail,
     mean_and_deviation,
     min_hits,
     smallest,
 )
-from sklearn_rankinf._statistics.increments import Floats, Integers
 
 _COUNT_METHODS = ("analytic", "binomial", "normal")
 

@@ -12,25 +12,32 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._estimation.multiple_comparison import holm
-from sklearn_rankinf._estimation.results import (
+from sklearn_rankinf._estimation import (
     MetricIntervalResult,
+    holm,
     in_parentheses,
     interval_over_queries,
 )
-from sklearn_rankinf._metrics.metrics import in_sentence
-from sklearn_rankinf._metrics.queries import warn_of_undefined_queries
-from sklearn_rankinf._null.distribution import NullDistribution, monte_carlo_error
-from sklearn_rankinf._null.metrics import mean_of, method_of_mean
-from sklearn_rankinf._null.observations import Observed, observe, observe_ranking
-from sklearn_rankinf._null.permuted import permutation_distribution
-from sklearn_rankinf._permutation.draws import Draws, pvalue_of_draws
-from sklearn_rankinf._permutation.exchange import Exchange
-from sklearn_rankinf._permutation.joint import JointLists, ObservedLists
-from sklearn_rankinf._permutation.restrictions import (
+from sklearn_rankinf._metrics import in_sentence, warn_of_undefined_queries
+from sklearn_rankinf._null import (
+    NullDistribution,
+    Observed,
+    mean_of,
+    method_of_mean,
+    monte_carlo_error,
+    observe,
+    observe_ranking,
+    permutation_distribution,
+)
+from sklearn_rankinf._permutation import (
     RESTRICTED,
     DesignWarning,
+    Draws,
+    Exchange,
+    JointLists,
+    ObservedLists,
     few_labellings_warning,
+    pvalue_of_draws,
 )
 from sklearn_rankinf._ranking import (
     PosLabel,
@@ -51,8 +58,7 @@ from sklearn_rankinf._significance.results import (
     pvalue_fields,
     significance_fields,
 )
-from sklearn_rankinf._statistics.additive import Metric
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics import Floats, Integers, Metric
 
 _COLUMNS = (
     "n_samples",

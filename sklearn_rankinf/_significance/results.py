@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv
 
-from sklearn_rankinf._estimation.results import MetricIntervalResult, interval_of_ranking
+from sklearn_rankinf._estimation import MetricIntervalResult, interval_of_ranking
 from sklearn_rankinf._guard import default_errors
-from sklearn_rankinf._null.distribution import (
+from sklearn_rankinf._null import (
     NullDistribution,
     is_upper_bound,
     pvalue_limits,
@@ -31,7 +31,7 @@ from sklearn_rankinf._results import (
     plain,
     state_pvalue,
 )
-from sklearn_rankinf._statistics.additive import Metric
+from sklearn_rankinf._statistics import Metric
 
 # Level of the interval for a p-value by permutation.
 _CONFIDENCE_LEVEL = 0.95

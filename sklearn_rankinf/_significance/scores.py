@@ -11,16 +11,15 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._guard import metric_function
-from sklearn_rankinf._metrics.metrics import (
+from sklearn_rankinf._metrics import (
     AveragePrecision,
     PrecisionAtK,
     RecallAtK,
     no_positives,
     value_of,
+    values_of_queries,
 )
-from sklearn_rankinf._metrics.queries import values_of_queries
-from sklearn_rankinf._null.distribution import pvalue_log_and_error
-from sklearn_rankinf._null.observations import observe_ranking
+from sklearn_rankinf._null import observe_ranking, pvalue_log_and_error
 from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,

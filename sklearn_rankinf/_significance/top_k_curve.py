@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._guard import result_function
-from sklearn_rankinf._metrics.metrics import no_positives
+from sklearn_rankinf._metrics import no_positives
 from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,
@@ -23,9 +23,7 @@ from sklearn_rankinf._ranking import (
 )
 from sklearn_rankinf._results import Result, as_log10, format_pvalue, format_value
 from sklearn_rankinf._significance.boundary_crossing import HitBounds, SimultaneousBounds
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.hypergeometric import log_tail
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics import Floats, Integers, cached_property, log_tail
 
 Run = tuple[int, int]
 """First and last cut-off of a run."""

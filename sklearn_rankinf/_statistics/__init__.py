@@ -8,3 +8,60 @@ merging          far ranks merged into blocks
 moments          exact mean, variance, skewness and kurtosis; influences of single items
 hypergeometric   Loader's form of probabilities, tails of hits at k
 """
+
+from sklearn_rankinf._statistics.additive import (
+    Denominators,
+    HitsAtK,
+    Metric,
+    Statistic,
+    SumOfWeights,
+    horizon_of,
+    increments_of,
+    log_probability_of_hits_down_to,
+)
+from sklearn_rankinf._statistics.caching import cached_property
+from sklearn_rankinf._statistics.first_hit import first_hit_atoms, mean_reciprocals_of_firsts
+from sklearn_rankinf._statistics.hypergeometric import (
+    binomial_log_weights,
+    log_binomial,
+    log_binomial_pmf,
+    log_pmf,
+    log_probability_of_hits,
+    log_tail,
+    mean_and_deviation,
+    min_hits,
+    n_terms_of_tail,
+    smallest,
+)
+from sklearn_rankinf._statistics.increments import (
+    FEW_BLOCKS,
+    VERY_FEW_BLOCKS,
+    Complexes,
+    Floats,
+    HitBlocks,
+    HitValues,
+    Increments,
+    Integers,
+    blocks_of,
+    hits_around_blocks,
+)
+from sklearn_rankinf._statistics.influence import Influence
+from sklearn_rankinf._statistics.merging import (
+    edges_around,
+    grouped_increments,
+    merged_firsts,
+    merged_increments,
+)
+from sklearn_rankinf._statistics.moments import (
+    adds_most_above,
+    average_precision_mean_and_variance,
+    deviation_of_the_body,
+    harmonic_between,
+    influences,
+    linear_moments,
+    log_size_at_return,
+    mean_and_variance,
+    mean_and_variance_of_sum,
+    skewness_and_kurtosis,
+    zhang_su_mean_and_variance,
+)

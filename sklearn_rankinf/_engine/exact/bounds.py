@@ -22,10 +22,14 @@ from sklearn_rankinf._engine.canonical import CanonicalSum
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact.lattice import ROUNDING, Histogram, histograms
 from sklearn_rankinf._engine.inversion.bands import Bands, feasible_bands
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
-from sklearn_rankinf._statistics.merging import merged_firsts
-from sklearn_rankinf._statistics.moments import mean_and_variance
+from sklearn_rankinf._statistics import (
+    Floats,
+    Increments,
+    Integers,
+    cached_property,
+    mean_and_variance,
+    merged_firsts,
+)
 
 
 @dataclass(frozen=True)

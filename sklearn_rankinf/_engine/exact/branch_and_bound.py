@@ -22,9 +22,7 @@ from numpy.typing import NDArray
 from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact.bounds import middle
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.hypergeometric import log_pmf
-from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
+from sklearn_rankinf._statistics import Floats, Increments, Integers, cached_property, log_pmf
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,7 @@ import numpy as np
 
 from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import TailEstimates
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.hypergeometric import log_binomial
-from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
+from sklearn_rankinf._statistics import Floats, Increments, Integers, cached_property, log_binomial
 
 # Larger numbers of outcomes are not counted but infinite.
 _MOST_OUTCOMES = 1e15

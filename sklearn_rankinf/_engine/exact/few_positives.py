@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from sklearn_rankinf._engine.estimates import TailEstimates
-from sklearn_rankinf._statistics.increments import Floats, Increments
+from sklearn_rankinf._statistics import Floats, Increments
 
 
 class FewPositives:

@@ -19,14 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sklearn_rankinf._statistics.additive import HitsAtK
-from sklearn_rankinf._statistics.hypergeometric import (
+from sklearn_rankinf._statistics import (
+    Floats,
+    HitsAtK,
+    Integers,
     log_pmf,
     log_tail,
     mean_and_deviation,
     smallest,
 )
-from sklearn_rankinf._statistics.increments import Floats, Integers
 
 # A sum ends where its terms are smaller than the largest by this many nats: e^-42 = 6e-19.
 _DEPTH = 42.0

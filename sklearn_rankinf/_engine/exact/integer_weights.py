@@ -17,8 +17,14 @@ from scipy.optimize import minimize_scalar
 
 from sklearn_rankinf._engine.canonical import step_of
 from sklearn_rankinf._engine.exact.enumeration import Atoms, largest_value
-from sklearn_rankinf._statistics.hypergeometric import binomial_log_weights, log_binomial
-from sklearn_rankinf._statistics.increments import FEW_BLOCKS, Floats, Increments, Integers
+from sklearn_rankinf._statistics import (
+    FEW_BLOCKS,
+    Floats,
+    Increments,
+    Integers,
+    binomial_log_weights,
+    log_binomial,
+)
 
 
 @dataclass(frozen=True)

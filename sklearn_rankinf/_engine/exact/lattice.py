@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_rankinf._engine.inversion.bands import Bands
-from sklearn_rankinf._statistics.hypergeometric import binomial_log_weights
-from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
+from sklearn_rankinf._statistics import Floats, Increments, Integers, binomial_log_weights
 
 # Part of a cell by which increments are lowered before they are rounded down, so that rounding
 # errors of floats cannot raise them.

@@ -16,7 +16,7 @@ import numpy as np
 
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact.enumeration import Atoms, atoms
-from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
+from sklearn_rankinf._statistics import Floats, Increments, Integers
 
 # Relative rounding error of a sum of at most five million probabilities.
 ROUNDING = 1e-12

@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from sklearn_rankinf._engine.estimates import TailEstimates
-from sklearn_rankinf._statistics.additive import Statistic, horizon_of
-from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics import Floats, Integers, Statistic, horizon_of
 
 # Rounding error of a ratio of counts.
 _ROUNDING = 1e-13

@@ -36,7 +36,7 @@ from sklearn_rankinf._engine.inversion.trapezoid import (
     DOUBT_OF_MERGING,
     LEFT_OF_MERGING,
 )
-from sklearn_rankinf._statistics.increments import Complexes, Floats, Integers
+from sklearn_rankinf._statistics import Complexes, Floats, Integers
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit, logsumexp, rel_entr
 
-from sklearn_rankinf._statistics.hypergeometric import binomial_log_weights, log_probability_of_hits
-from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
+from sklearn_rankinf._statistics import (
+    Floats,
+    Increments,
+    Integers,
+    binomial_log_weights,
+    log_probability_of_hits,
+)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from sklearn_rankinf._engine.inversion.trapezoid import (
     Nodes,
     exp_of_error,
 )
-from sklearn_rankinf._statistics.increments import Complexes, Floats, Increments, Integers
+from sklearn_rankinf._statistics import Complexes, Floats, Increments, Integers
 
 
 @dataclass(frozen=True)

@@ -43,9 +43,15 @@ from sklearn_rankinf._engine.inversion.trapezoid import (
     Nodes,
     exp_of_error,
 )
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.hypergeometric import binomial_log_weights, log_probability_of_hits
-from sklearn_rankinf._statistics.increments import Complexes, Floats, Increments, Integers
+from sklearn_rankinf._statistics import (
+    Complexes,
+    Floats,
+    Increments,
+    Integers,
+    binomial_log_weights,
+    cached_property,
+    log_probability_of_hits,
+)
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,13 @@ from numpy.typing import NDArray
 from sklearn_rankinf._engine.inversion.bands import Bands
 from sklearn_rankinf._engine.inversion.transform import LeftTheRangeError, walked_through
 from sklearn_rankinf._engine.inversion.trapezoid import fade, interpolated, over_a_period
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.hypergeometric import log_probability_of_hits
-from sklearn_rankinf._statistics.increments import Complexes, Floats, Increments
+from sklearn_rankinf._statistics import (
+    Complexes,
+    Floats,
+    Increments,
+    cached_property,
+    log_probability_of_hits,
+)
 
 # Share of a row's probability that a window may leave out, at each side.
 LOST = 4e-11

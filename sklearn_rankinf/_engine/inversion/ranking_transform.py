@@ -29,10 +29,15 @@ from sklearn_rankinf._engine.inversion.bands import (
     windows,
 )
 from sklearn_rankinf._engine.inversion.transform import log_transform
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.hypergeometric import log_binomial
-from sklearn_rankinf._statistics.increments import Complexes, Floats, Increments
-from sklearn_rankinf._statistics.moments import influences, log_size_at_return
+from sklearn_rankinf._statistics import (
+    Complexes,
+    Floats,
+    Increments,
+    cached_property,
+    influences,
+    log_binomial,
+    log_size_at_return,
+)
 
 # Rounding error of a pass, over the root of the number of blocks: more than four times the largest
 # of 60 contours in comparison with contours of smaller terms. That of a sum of logarithms in closed

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sklearn_rankinf._engine.inversion.trapezoid import Nodes
-from sklearn_rankinf._statistics.increments import Complexes, Floats
+from sklearn_rankinf._statistics import Complexes, Floats
 
 # Samples reach from the end of the first nodes to this many times as far.
 _SPREAD = 1e4

@@ -55,12 +55,14 @@ from sklearn_rankinf._engine.inversion.trapezoid import (
     StratifiedTails,
     exp_of_error,
 )
-from sklearn_rankinf._statistics.hypergeometric import (
+from sklearn_rankinf._statistics import (
+    Floats,
+    Increments,
+    Integers,
     log_binomial_pmf,
     log_pmf,
     log_probability_of_hits,
 )
-from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
 
 Blocks = Callable[[int, bool], Increments]
 """Increments by the level of merging; with less merging near the bottom if the flag is set."""

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.inversion.ranking_transform import Transform
-from sklearn_rankinf._statistics.increments import FEW_BLOCKS, Floats, Integers
+from sklearn_rankinf._statistics import FEW_BLOCKS, Floats, Integers
 
 
 @dataclass(frozen=True)

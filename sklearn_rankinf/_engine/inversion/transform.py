@@ -31,8 +31,14 @@ from sklearn_rankinf._engine.inversion.bands import (
     separated,
     weights_ahead,
 )
-from sklearn_rankinf._statistics.hypergeometric import binomial_log_weights, log_probability_of_hits
-from sklearn_rankinf._statistics.increments import Complexes, Floats, Increments, Integers
+from sklearn_rankinf._statistics import (
+    Complexes,
+    Floats,
+    Increments,
+    Integers,
+    binomial_log_weights,
+    log_probability_of_hits,
+)
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,7 @@ from scipy.ndimage import maximum_filter1d
 
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.inversion.transform import geometric_rows
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.increments import Complexes, Floats
+from sklearn_rankinf._statistics import Complexes, Floats, cached_property
 
 # Part of a period above the lowest value that damped contours serve.
 SERVED = 0.6

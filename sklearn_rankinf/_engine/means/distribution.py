@@ -44,9 +44,7 @@ from sklearn_rankinf._engine.means.variables import (
     variable_of,
 )
 from sklearn_rankinf._engine.quantiles import bracketed
-from sklearn_rankinf._statistics.additive import Denominators
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.increments import Floats
+from sklearn_rankinf._statistics import Denominators, Floats, cached_property
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.estimates import TailEstimates
-from sklearn_rankinf._statistics.increments import Floats
+from sklearn_rankinf._statistics import Floats
 
 # Numbers that the convolutions under all tilts together keep (128 MB).
 _MOST_KEPT = 1 << 24

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_rankinf._statistics.increments import Floats
+from sklearn_rankinf._statistics import Floats
 
 # Most atoms and intervals of one half.
 _MOST = 40_000

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.exact.enumeration import Atoms
 from sklearn_rankinf._engine.inversion.ranking_transform import ROUNDING, Transform
-from sklearn_rankinf._statistics.increments import Complexes, Floats
+from sklearn_rankinf._statistics import Complexes, Floats
 
 # Nodes times values of one product.
 _AT_ONCE = 1 << 22

@@ -38,11 +38,18 @@ from sklearn_rankinf._engine.inversion.ranking_transform import (
 )
 from sklearn_rankinf._engine.listed import Distribution
 from sklearn_rankinf._engine.means.transforms import ListedTransform
-from sklearn_rankinf._statistics.additive import Denominators, Metric, Statistic, increments_of
-from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
-from sklearn_rankinf._statistics.merging import grouped_increments
-from sklearn_rankinf._statistics.moments import deviation_of_the_body
+from sklearn_rankinf._statistics import (
+    Denominators,
+    Floats,
+    Increments,
+    Integers,
+    Metric,
+    Statistic,
+    cached_property,
+    deviation_of_the_body,
+    grouped_increments,
+    increments_of,
+)
 
 Rounding: TypeAlias = Callable[[Floats], Floats]
 
