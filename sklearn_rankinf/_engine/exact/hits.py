@@ -161,6 +161,8 @@ class HitsDistribution:
             self.n_units,
         )
         out = np.empty(units.shape)
+        low, high = self._ends()
+        everything = units <= low if sign > 0 else units >= high
         whole = counted == 0
         n, m = self.n_samples, self.n_positives
         if whole.any():
@@ -174,7 +176,7 @@ class HitsDistribution:
                 # At most this many hits are at least the other places in misses.
                 units, m = before * n_units + inside * places - units, n - m
             out[cut] = _StraddledTails(units, n, m, before, inside, n_units, places).log_p()
-        return out
+        return np.where(everything, 0.0, out)
 
 
 class _StraddledTails:
