@@ -7,6 +7,7 @@ results         results of confidence intervals
 binormal        the binormal model of scores
 binormal_curve  the precision-recall curve of the binormal model
 comparison      comparison of two rankings
+comparison_methods  the methods of comparisons, one table
 multiple_comparison  comparison of several rankings
 simultaneous    the maximum of correlated t statistics
 """
@@ -14,12 +15,11 @@ simultaneous    the maximum of correlated t statistics
 from sklearn_rankinf._estimation import limits
 from sklearn_rankinf._estimation.binormal import BinormalRankings, RankingDraws
 from sklearn_rankinf._estimation.comparison import (
-    WAYS,
-    Difference,
     DifferenceResult,
     MetricComparisonTestResult,
     metric_comparison_test,
 )
+from sklearn_rankinf._estimation.comparison_methods import COMPARISONS, Difference
 from sklearn_rankinf._estimation.estimates import (
     Estimate,
     check_has_influence,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, stdtr, stdtrit
 
-from sklearn_rankinf._estimation.comparison import on_g_scale, warn_of_unknown_errors
+from sklearn_rankinf._estimation.comparison_methods import on_g_scale, warn_of_unknown_errors
 from sklearn_rankinf._estimation.estimates import (
     Estimate,
     IntervalMethod,

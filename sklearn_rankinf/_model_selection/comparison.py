@@ -15,7 +15,7 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._estimation import (
-    WAYS,
+    COMPARISONS,
     Difference,
     DifferenceResult,
     limits,
@@ -99,7 +99,7 @@ class ModelComparison(DifferenceResult):
     pvalue_is_bound: bool = False
 
     def _sentences(self) -> Iterable[str]:
-        yield f"Models: {self._stated('two-sided', WAYS[self.method])}."
+        yield f"Models: {self._stated('two-sided', COMPARISONS[self.method].title)}."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -220,8 +220,8 @@ class CrossValComparisonResult(Result):
             yield (
                 f"Models: {title} {taken} was {format_value(self.statistic_a)} and "
                 f"{format_value(self.statistic_b)} "
-                f"({self.models._stated('two-sided', WAYS[self.models.method])}). This concerns "
-                f"the models fitted in these {self.n_splits} folds."
+                f"({self.models._stated('two-sided', COMPARISONS[self.models.method].title)}). "
+                f"This concerns the models fitted in these {self.n_splits} folds."
             )
         way = f"the corrected t test, {self.algorithms.note}"
         yield (

@@ -33,6 +33,7 @@ from sklearn_rankinf import (
     metric_multiple_comparison_test,
     metric_test,
 )
+from sklearn_rankinf._estimation import COMPARISONS
 
 ALTERNATIVES = ["two-sided", "greater", "less"]
 MIRRORED = {"two-sided": "two-sided", "greater": "less", "less": "greater"}
@@ -974,7 +975,7 @@ WRONG = [
         (Y, BOTH),
         {"margin": 0.1, "method": "swap"},
         ValueError,
-        "margin=0.1 needs t tests of influence values; got method='swap': leave method out",
+        "margin=0.1 needs method='influence'; got method='swap': leave method out",
     ),
     (
         (Y, BOTH),
@@ -1045,16 +1046,23 @@ WRONG = [
         (Y, BOTH),
         {"groups": FOUR, "clusters": FOUR, "margin": 0.1},
         ValueError,
-        "margin=0.1 needs a t test .* clusters are given: leave out margin or clusters",
+        "method='t' needs independent queries, .*: leave out margin or clusters",
     ),
     (
         (Y, BOTH),
         {"groups": FOUR, "margin": 0.1, "method": "wilcoxon"},
         ValueError,
-        "margin=0.1 needs a t test over queries; got method='wilcoxon': leave method out",
+        "margin=0.1 needs method='t'; got method='wilcoxon': leave method out",
     ),
     ((Y, BOTH), {"groups": [1, 2]}, ValueError, "groups must contain the query of each of the 60"),
 ]
+
+
+def test_the_docstring_names_all_methods_and_their_sources():
+    text = metric_comparison_test.__doc__
+    for name, way in COMPARISONS.items():
+        assert f'``"{name}"``' in text, name
+        assert all(author in text for author in way.reference.replace(" and ", " ").split()), name
 
 
 @pytest.mark.parametrize(("data", "options", "error", "message"), WRONG)

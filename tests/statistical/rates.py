@@ -18,7 +18,8 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from sklearn_rankinf import Ranking
-from sklearn_rankinf._estimation.comparison import Difference, _compare, _pvalue_of_swaps
+from sklearn_rankinf._estimation.comparison import _compare
+from sklearn_rankinf._estimation.comparison_methods import Difference, pvalue_of_swaps
 from sklearn_rankinf._estimation.estimates import Estimate, interval_methods
 from sklearn_rankinf._estimation.results import mean_interval
 from sklearn_rankinf._permutation.draws import Draws
@@ -351,7 +352,7 @@ def query_rates(n_queries, shifts, n_data_sets, rng, n_resamples=199):
     for seed in rng.integers(2**31, size=n_data_sets):
         differences = query_values(n_queries, shifts, rng) @ [1.0, -1.0]
         draws = Draws(n_resamples, np.random.SeedSequence(int(seed)))
-        pvalue, *_ = _pvalue_of_swaps(SignFlipSampler(differences), draws, "two-sided")
+        pvalue, *_ = pvalue_of_swaps(SignFlipSampler(differences), draws, "two-sided")
         found["sign_flip"] += pvalue <= 0.05
         found["t"] += stats.ttest_1samp(differences, 0.0).pvalue <= 0.05
     return {name: count / n_data_sets for name, count in found.items()}

@@ -34,7 +34,8 @@ from sklearn_rankinf import (
     RocAuc,
     metric_comparison_test,
 )
-from sklearn_rankinf._estimation.comparison import _compare, _pvalue_of_swaps
+from sklearn_rankinf._estimation.comparison import _compare
+from sklearn_rankinf._estimation.comparison_methods import pvalue_of_swaps
 from sklearn_rankinf._permutation.draws import Draws
 from sklearn_rankinf._permutation.swaps import SignFlipSampler
 
@@ -132,7 +133,7 @@ def test_simulated_pvalues_over_queries_are_those_of_the_public_function():
         for method in ("sign_flip", "t")
     }
     differences = public["t"].query_differences
-    pvalue, *_ = _pvalue_of_swaps(SignFlipSampler(differences), DRAWS, "two-sided")
+    pvalue, *_ = pvalue_of_swaps(SignFlipSampler(differences), DRAWS, "two-sided")
     assert pvalue == public["sign_flip"].pvalue
     assert stats.ttest_1samp(differences, 0.0).pvalue == pytest.approx(public["t"].pvalue)
 
