@@ -231,10 +231,12 @@ def _pair(found: tuple[Any, Any]) -> Limits:
 
 @dataclass(frozen=True)
 class IntervalMethod:
-    """A method of an interval, and the quantity that it estimates.
+    """A method of an interval: what it is called, and the quantity that it estimates.
 
     Attributes
     ----------
+    title : str
+        The method in words.
     limits : callable
         ``limits(estimate, confidence_level, seed)``.
     target : str
@@ -243,12 +245,16 @@ class IntervalMethod:
         Whether the method supports clusters and strata.
     takes_k : bool
         Whether the method supports a cut-off.
+    reference : str
+        Authors and year.
     """
 
+    title: str
     limits: Callable[[Estimate, float, Any], Limits]
     target: str
     takes_clusters: bool = True
     takes_k: bool = True
+    reference: str = ""
 
 
 _POPULATION = "{title} in the population, at the prevalence of the sample"
@@ -260,23 +266,33 @@ _EXPECTED = (
 # The methods of each family of metrics by name, the recommended one first.
 _INTERVALS = {
     "average_precision": {
-        "influence": IntervalMethod(_g_limits, _POPULATION),
-        "calibrated": IntervalMethod(_calibrated, _EXPECTED, False, False),
-        "logit": IntervalMethod(_boyd_logit, _POPULATION, False, False),
-        "binomial": IntervalMethod(_boyd_binomial, _POPULATION, False, False),
+        "influence": IntervalMethod("from influence values", _g_limits, _POPULATION),
+        "calibrated": IntervalMethod("calibrated t", _calibrated, _EXPECTED, False, False),
+        "logit": IntervalMethod(
+            "Boyd's logit interval", _boyd_logit, _POPULATION, False, False, "Boyd 2013"
+        ),
+        "binomial": IntervalMethod(
+            "Boyd's binomial interval", _boyd_binomial, _POPULATION, False, False, "Boyd 2013"
+        ),
     },
     "roc_auc": {
-        "score": IntervalMethod(_auc_score, _POPULATION),
-        "delong": IntervalMethod(_delong, _POPULATION),
+        "score": IntervalMethod(
+            "score interval", _auc_score, _POPULATION, reference="Newcombe 2006"
+        ),
+        "delong": IntervalMethod("DeLong's interval", _delong, _POPULATION),
     },
     "hits": {
-        "score": IntervalMethod(_hits_score, _POPULATION),
-        "clopper_pearson": IntervalMethod(_clopper_pearson, _POPULATION, False),
-        "plus": IntervalMethod(_plus, _POPULATION, False),
+        "score": IntervalMethod("score interval", _hits_score, _POPULATION),
+        "clopper_pearson": IntervalMethod(
+            "Clopper and Pearson's interval", _clopper_pearson, _POPULATION, False
+        ),
+        "plus": IntervalMethod(
+            "Ash and Hughes-Oliver's interval", _plus, _POPULATION, False, reference="Ash 2022"
+        ),
     },
     "other": {
-        "binormal": IntervalMethod(_binormal, _EXPECTED, False),
-        "influence": IntervalMethod(_influence_t, _POPULATION),
+        "binormal": IntervalMethod("from the binormal model", _binormal, _EXPECTED, False),
+        "influence": IntervalMethod("from influence values", _influence_t, _POPULATION),
     },
 }
 

@@ -23,20 +23,6 @@ from sklearn_rankinf._ranking import Ranking, as_seed_sequence, check_option
 from sklearn_rankinf._results import Result, format_value, state_interval
 from sklearn_rankinf._statistics import Floats, Integers, Metric
 
-_WAYS = {
-    "influence": "from influence values",
-    "calibrated": "calibrated t",
-    "logit": "Boyd's logit interval",
-    "binomial": "Boyd's binomial interval",
-    "score": "score interval",
-    "delong": "DeLong's interval",
-    "clopper_pearson": "Clopper and Pearson's interval",
-    "plus": "Ash and Hughes-Oliver's interval",
-    "binormal": "from the binormal model",
-    "t": "Student's t",
-    "bootstrap": "bootstrap over queries",
-}
-_QUERY_METHODS = ("auto", "t", "bootstrap")
 # Values that differ by less than this fraction of the largest one count as equal.
 _ROUNDING = 1e-12
 
@@ -95,13 +81,16 @@ class MetricIntervalResult(Result):
 
     def _sentences(self) -> Iterable[str]:
         title = self.metric.title
-        if self.n_queries is not None:
+        if self.n_queries is None:
+            way = interval_methods(self.metric)[self.method].title
+        else:
+            way = _OVER_QUERIES[self.method][0]
             title = f"Mean {in_sentence(title)} over {self.n_queries} queries"
             title += in_parentheses(self._n_without_positives)
         return [
             f"{title} was {format_value(self.statistic)} ("
             f"{state_interval(self.low, self.high, self.confidence_level)}; "
-            f"{_WAYS[self.method]})."
+            f"{way})."
         ]
 
 
@@ -190,9 +179,13 @@ def mean_interval(
             "An interval over queries needs at least 2 queries; got 1: leave out groups for the "
             "interval of one ranking."
         )
-    if method == "t" or np.ptp(values) == 0.0:
-        low, high = mean_limits(values, confidence_level)
-        return float(low), float(high)
+    limits = _t_limits if np.ptp(values) == 0.0 else _OVER_QUERIES[method][1]
+    return limits(values, confidence_level, n_resamples, random_state)
+
+
+def _bootstrap_limits(
+    values: Floats, confidence_level: float, n_resamples: int, random_state: Any
+) -> tuple[float, float]:
     found = stats.bootstrap(
         (values,),
         np.mean,
@@ -203,6 +196,20 @@ def mean_interval(
         random_state=np.random.default_rng(as_seed_sequence(random_state)),
     ).confidence_interval
     return float(found.low), float(found.high)
+
+
+def _t_limits(
+    values: Floats, confidence_level: float, n_resamples: int, random_state: Any
+) -> tuple[float, float]:
+    low, high = mean_limits(values, confidence_level)
+    return float(low), float(high)
+
+
+# Methods of the interval of a mean over queries: title and limits, the recommended one first.
+_OVER_QUERIES = {
+    "t": ("Student's t", _t_limits),
+    "bootstrap": ("bootstrap over queries", _bootstrap_limits),
+}
 
 
 def interval_over_queries(
@@ -216,8 +223,9 @@ def interval_over_queries(
     n_without_positives: int,
 ) -> MetricIntervalResult:
     """Interval of the mean of a metric over queries, from its values."""
-    method = check_option(method, "method", _QUERY_METHODS, " over queries")
-    method = "t" if method == "auto" else method
+    known = ["auto", *_OVER_QUERIES]
+    method = check_option(method, "method", known, " over queries")
+    method = known[1] if method == "auto" else method
     low, high = mean_interval(values, confidence_level, method, n_resamples, random_state)
     return MetricIntervalResult(
         metric=metric,

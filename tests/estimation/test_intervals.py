@@ -30,6 +30,8 @@ from sklearn_rankinf import (
     metric_interval,
     metric_test,
 )
+from sklearn_rankinf._estimation.estimates import interval_methods
+from sklearn_rankinf._metrics import as_metric
 
 
 def sample(seed=0, n=60, m=15, shift=1.0):
@@ -92,6 +94,14 @@ def assert_same(one, other, rtol=1e-12):
 # ---------------------------------------------------------------------------------------------
 # Metrics and methods
 # ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", ["average_precision", "roc_auc", "recall@3", "bedroc"])
+def test_the_docstring_names_all_methods_and_their_sources(metric):
+    text = metric_interval.__doc__
+    for name, way in interval_methods(as_metric(metric)).items():
+        assert f'``"{name}"``' in text, name
+        assert all(word in text for word in way.reference.split()), name
 
 
 @pytest.mark.parametrize(("name", "metric"), NAMES)
