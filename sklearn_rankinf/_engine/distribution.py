@@ -37,6 +37,8 @@ from sklearn_rankinf._statistics import (
 
 # Variances from here to the inverse are computed in the unit of the statistic.
 _SMALLEST_SQUARE = 1e-250
+# Part of what all hits add below which a difference to it is computed as a sum.
+_CANCELS = 0.5
 # Outcomes up to which all atoms are kept.
 MAX_ATOMS = 5e6
 # Outcomes up to which meeting in the middle is not tried.
@@ -178,6 +180,11 @@ def _distribution_of_one(problem: Problem) -> Distribution:
     else:
         misses, everything = increments.of_misses()
         values = everything - misses.of_one_hit
+        # Of a miss at which a hit would add nearly all, the difference has lost its digits.
+        for block in np.flatnonzero(values < _CANCELS * everything).tolist():
+            hits = increments.sizes.copy()
+            hits[block] -= 1
+            values[block] = increments.total(hits)
     order = np.argsort(values, kind="stable")
     values = np.clip(values[order], 0.0, statistic.best(n_samples, m))
     return ListedDistribution(values, np.log(increments.sizes[order]))

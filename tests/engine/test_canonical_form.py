@@ -19,6 +19,7 @@ from sklearn_rankinf import (
     Bedroc,
     DiscountedCumulativeGain,
     RankStatistic,
+    RobustInitialEnhancement,
     RocAuc,
     metric_null_distribution,
 )
@@ -347,6 +348,19 @@ def test_a_single_negative(n):
     values = np.append(1.0 - losses / (n - 1), 1.0)
     for rank in (1, 2, n // 2, n):
         assert_allclose(null.pvalue(values[rank - 1]), (n - rank + 1) / n, rtol=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [100.0, 300.0, 1000.0])
+@pytest.mark.parametrize("n", range(3, 8))
+def test_a_single_negative_on_top_of_steep_weights(n, alpha):
+    # The hit that is missing at rank 1 adds all but a part below the rounding of floats.
+    metric = RobustInitialEnhancement(alpha)
+    null = null_of(metric, n, n - 1)
+    lowest = metric(np.arange(n) > 0, -np.arange(n))
+    weights = np.exp(-alpha / n * np.arange(1, n + 1))
+    assert_allclose(lowest, weights[1:].mean() / weights.mean(), rtol=1e-9)
+    assert_allclose(null.pvalue(lowest, "less"), 1.0 / n, rtol=1e-12)
+    assert_allclose(null.pvalue(lowest), 1.0, rtol=1e-12)
 
 
 # One value, one answer

@@ -433,6 +433,14 @@ def test_means_of_short_lists_between_bounds(problem, count):
 
 
 @pytest.mark.numeric
+def test_a_lattice_is_held_within_the_bounds_of_sums():
+    null = metric_null_distribution([13] * 7, [2] * 7, metric="bedroc")
+    x = np.linspace(null.mean(), null.support()[1], 7)[1:-1]
+    lower, upper = null.pvalue_bounds(x)
+    assert np.all((lower <= null.pvalue(x)) & (null.pvalue(x) <= upper))
+
+
+@pytest.mark.numeric
 @pytest.mark.parametrize(
     "parts",
     [

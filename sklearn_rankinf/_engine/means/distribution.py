@@ -382,7 +382,9 @@ class MeanDistribution:
     def _put_within_bounds(self, found: TailEstimates, t: Floats, sign: int) -> None:
         """Take the midpoint of guaranteed bounds where its error is smaller; else clip to them."""
         error = found.error.total
-        weak = np.flatnonzero(error > SETTINGS.error_for_sums)
+        # Sharp sums lie within the bounds of a lattice, unless this holds the values themselves.
+        rounded = (found.solver == "lattice") & (self._lattice_of_span is None)
+        weak = np.flatnonzero((error > SETTINGS.error_for_sums) | rounded)
         if weak.size and not self._are_sums_sharp:
             weak = weak[error[weak] > SETTINGS.error_for_any_sums]
         if not weak.size or self._sums is None:
