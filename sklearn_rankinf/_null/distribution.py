@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from copy import copy
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -43,7 +44,6 @@ from sklearn_rankinf._statistics import (
     zhang_su_mean_and_variance,
 )
 
-_METHODS = ("auto", "analytic", "permutation", "normal", "pearson3", "zhang_su")
 # Values of the statistic whose relative difference is at most this count as equal.
 _SAME = 1e-12
 _SMALLEST_ERROR = 1e-13
@@ -557,19 +557,26 @@ class NullDistribution:
         return null
 
     def _new_distribution(self) -> Distribution:
+        return METHODS["analytic" if self.var() == 0.0 else self.method].distribution(self)
+
+    def _exact_distribution(self) -> Distribution:
         problem = self.statistic, self.n_samples, self.n_positives, self.tie_sizes
-        if self.method == "analytic" or self.var() == 0.0:
-            return exact_distribution(*problem, self._tolerance)
-        if self.method == "permutation":
-            sample = np.sort(self._permutation_sample())
-            return ListedDistribution(sample, np.zeros(sample.size))
-        if self.method == "zhang_su":
-            mean, variance = zhang_su_mean_and_variance(self.n_samples, self.n_positives)
-            return ApproximateDistribution(stats.norm(mean, math.sqrt(variance)))
-        if self.method == "normal":
-            return ApproximateDistribution(stats.norm(self.mean(), self.std()))
+        return exact_distribution(*problem, self._tolerance)
+
+    def _of_labellings(self) -> Distribution:
+        sample = np.sort(self._permutation_sample())
+        return ListedDistribution(sample, np.zeros(sample.size))
+
+    def _normal(self) -> Distribution:
+        return ApproximateDistribution(stats.norm(self.mean(), self.std()))
+
+    def _pearson3(self) -> Distribution:
         skewness = self._standardized_cumulant(3)
         return ApproximateDistribution(stats.pearson3(skewness, self.mean(), self.std()))
+
+    def _zhang_su(self) -> Distribution:
+        mean, variance = zhang_su_mean_and_variance(self.n_samples, self.n_positives)
+        return ApproximateDistribution(stats.norm(mean, math.sqrt(variance)))
 
     @cached_property
     def _sampler(self) -> Sampler:
@@ -776,6 +783,37 @@ class ApproximateDistribution:
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
         """Draw from the approximate distribution."""
         return np.asarray(self._distribution.rvs(size=n_draws, random_state=rng))
+
+
+@dataclass(frozen=True)
+class NullMethod:
+    """A method of a null distribution.
+
+    Attributes
+    ----------
+    title : str
+        The method in the words of a sentence.
+    distribution : callable
+        ``distribution(null)`` computes the probabilities of a null distribution.
+    reference : str
+        Authors and year.
+    """
+
+    title: str
+    distribution: Callable[[Any], Distribution]
+    reference: str = ""
+
+
+METHODS = {
+    "analytic": NullMethod("exact test", lambda null: null._exact_distribution()),
+    "permutation": NullMethod("permutation test", lambda null: null._of_labellings()),
+    "normal": NullMethod("normal approximation", lambda null: null._normal()),
+    "pearson3": NullMethod("Pearson III approximation", lambda null: null._pearson3()),
+    "binomial": NullMethod("binomial approximation", lambda null: null._binomial()),
+    "zhang_su": NullMethod(
+        "Zhang and Su's approximation", lambda null: null._zhang_su(), "Zhang and Su 2012"
+    ),
+}
 
 
 def tolerating(null: NullDistribution, relative_error: float) -> NullDistribution:

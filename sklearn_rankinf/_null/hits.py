@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from sklearn_rankinf._engine import HitsDistribution, ListedDistribution
 from sklearn_rankinf._guard import default_errors
-from sklearn_rankinf._null.distribution import NullDistribution
+from sklearn_rankinf._null.distribution import METHODS, NullDistribution
 from sklearn_rankinf._null.hits_approximations import ApproximateHits, BinomialHits, NormalHits
 from sklearn_rankinf._ranking import (
     as_seed_sequence,
@@ -91,13 +91,18 @@ class TopKNullDistribution(NullDistribution):
 
     @cached_property
     def _distribution(self) -> Any:
-        if self.method == "binomial":
-            return BinomialHits(self._exact)
-        if self.method == "normal":
-            return NormalHits(self._exact, self.mean(), self.std())
-        return self._resampled() if self.method == "permutation" else self._exact
+        return METHODS[self.method].distribution(self)
 
-    def _resampled(self) -> ListedDistribution:
+    def _exact_distribution(self) -> Any:
+        return self._exact
+
+    def _binomial(self) -> Any:
+        return BinomialHits(self._exact)
+
+    def _normal(self) -> Any:
+        return NormalHits(self._exact, self.mean(), self.std())
+
+    def _of_labellings(self) -> ListedDistribution:
         low, high = self._exact.support()
         sample = np.sort(self._sample()[: self._stopped_after])
         sample = np.array([low]) if low == high else sample

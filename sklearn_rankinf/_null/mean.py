@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
-from sklearn_rankinf._engine import Distribution, ListedDistribution, Part, mean_distribution
-from sklearn_rankinf._null.distribution import ApproximateDistribution, NullDistribution
+from sklearn_rankinf._engine import Distribution, Part, mean_distribution
+from sklearn_rankinf._null.distribution import NullDistribution
 from sklearn_rankinf._permutation import MeanSampler, Sampler
 from sklearn_rankinf._ranking import check_counts, check_tie_sizes
 from sklearn_rankinf._statistics import Integers, cached_property
@@ -80,20 +79,15 @@ class MeanNullDistribution(NullDistribution):
 
     @cached_property
     def _distribution(self) -> Distribution:
-        if self.method == "analytic" or self.var() == 0.0:
-            return mean_distribution(
-                [
-                    Part(null.statistic, null.n_samples, null.n_positives, null.tie_sizes, count)
-                    for null, count in self._counts
-                ]
-            )
-        if self.method == "permutation":
-            sample = np.sort(self._permutation_sample())
-            return ListedDistribution(sample, np.zeros(sample.size))
-        if self.method == "normal":
-            return ApproximateDistribution(stats.norm(self.mean(), self.std()))
-        skewness = self._standardized_cumulant(3)
-        return ApproximateDistribution(stats.pearson3(skewness, self.mean(), self.std()))
+        return self._new_distribution()
+
+    def _exact_distribution(self) -> Distribution:
+        return mean_distribution(
+            [
+                Part(null.statistic, null.n_samples, null.n_positives, null.tie_sizes, count)
+                for null, count in self._counts
+            ]
+        )
 
     @cached_property
     def _sampler(self) -> Sampler:

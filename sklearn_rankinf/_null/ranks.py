@@ -79,10 +79,8 @@ class RankNullDistribution(NullDistribution):
     def _skewness_and_kurtosis(self) -> tuple[float, float]:
         return skewness_and_kurtosis(*self._problem)
 
-    def _new_distribution(self) -> Any:
-        if self.method == "analytic" or self.var() == 0.0:
-            return exact_distribution(*self._problem, self._tolerance)
-        return super()._new_distribution()
+    def _exact_distribution(self) -> Any:
+        return exact_distribution(*self._problem, self._tolerance)
 
     @cached_property
     def _sampler(self) -> NullSampler:
@@ -161,10 +159,8 @@ class ListedNullDistribution(NullDistribution):
         third, fourth = (float(np.sum(shares * standardized**order)) for order in (3, 4))
         return third, fourth - 3.0
 
-    def _new_distribution(self) -> Any:
-        if self.method == "analytic" or self.var() == 0.0:
-            return _ListedDistribution(*self._atoms)
-        return super()._new_distribution()
+    def _exact_distribution(self) -> Any:
+        return _ListedDistribution(*self._atoms)
 
     @cached_property
     def _sampler(self) -> Any:

@@ -13,6 +13,7 @@ from scipy.special import betaincinv
 from sklearn_rankinf._estimation import MetricIntervalResult, interval_of_ranking
 from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._null import (
+    METHODS,
     NullDistribution,
     is_upper_bound,
     pvalue_limits,
@@ -41,13 +42,6 @@ _SIDES = {
     "greater": "better than random labelling",
     "less": "worse than random labelling",
     "two-sided": "different from random labelling",
-}
-_WAYS = {
-    "analytic": "exact test",
-    "normal": "normal approximation",
-    "pearson3": "Pearson III approximation",
-    "binomial": "binomial approximation",
-    "zhang_su": "Zhang and Su's approximation",
 }
 
 
@@ -251,11 +245,11 @@ class MetricTestResult(Result):
             title = f"{title} averaged over {len(self.n_positives)} classes"
             *others, last = map(str, self.n_positives)
             positives = f"{', '.join(others)} and {last}"
-        way = _WAYS.get(self.method, "")
+        way = METHODS[self.method].title
         if self.method == "permutation":
             labellings = getattr(self.null_distribution, "labellings", "labellings")
             drawn = f"{self.n_resamples} random" if self.n_resamples else "all"
-            way = f"permutation test with {drawn} {labellings}"
+            way = f"{way} with {drawn} {labellings}"
         is_guaranteed = self.pvalue_is_bound and self.method == "analytic"
         pvalue = state_pvalue(self.log10_pvalue, self.pvalue_is_bound, is_guaranteed)
         if is_guaranteed:
