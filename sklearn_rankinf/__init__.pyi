@@ -12,19 +12,21 @@ from sklearn_rankinf._estimation.intervals import metric_interval
 from sklearn_rankinf._estimation.multiple_comparison import (
     metric_multiple_comparison_test,
 )
-from sklearn_rankinf._metrics.metrics import (
-    AveragePrecision,
-    Bedroc,
-    DiscountedCumulativeGain,
+from sklearn_rankinf._metrics.average_precision import AveragePrecision
+from sklearn_rankinf._metrics.hits_at_k import (
     EnrichmentAtK,
     FScoreAtK,
     PrecisionAtK,
-    RankStatistic,
     RecallAtK,
-    ReciprocalRank,
+)
+from sklearn_rankinf._metrics.rank_sums import (
+    Bedroc,
+    DiscountedCumulativeGain,
+    RankStatistic,
     RobustInitialEnhancement,
     RocAuc,
 )
+from sklearn_rankinf._metrics.reciprocal_rank import ReciprocalRank
 from sklearn_rankinf._model_selection.best_candidate import best_candidate_test
 from sklearn_rankinf._model_selection.comparison import (
     cross_val_comparison,

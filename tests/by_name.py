@@ -20,7 +20,8 @@ from sklearn_rankinf import (
     precision_at_k_score,
     recall_at_k_score,
 )
-from sklearn_rankinf._metrics.metrics import METRICS, needs_k, value_of
+from sklearn_rankinf._metrics import value_of
+from sklearn_rankinf._metrics.names import METRICS, needs_k
 from sklearn_rankinf._ranking import Sample, resolve_k
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from sklearn_rankinf import metric_null_distribution
-from sklearn_rankinf._metrics.metrics import as_metric
+from sklearn_rankinf._metrics import as_metric
 
 pytestmark = pytest.mark.numeric
 

@@ -1,28 +1,28 @@
 """Metrics, each a small class, their names, and the influence of items on them.
 
-metrics         the metrics and their names
-queries         values of a metric for each query
-influence       influence values of the items of a ranking
+average_precision   average precision
+hits_at_k           recall, precision, enrichment and F-score at k
+rank_sums           ROC AUC, (N)DCG, RIE, BEDROC, and the base of custom metrics
+reciprocal_rank     the rank of the first positive
+names               metrics by name, such as "recall@50"
+values              values for rankings and queries, and warnings where they are undefined
+influence           influence values of the items of a ranking
 """
 
+from sklearn_rankinf._metrics.average_precision import AveragePrecision
+from sklearn_rankinf._metrics.hits_at_k import PrecisionAtK, RecallAtK
 from sklearn_rankinf._metrics.influence import slope_at
-from sklearn_rankinf._metrics.metrics import (
-    AveragePrecision,
-    DiscountedCumulativeGain,
-    PrecisionAtK,
-    RecallAtK,
-    as_metric,
-    check_weights,
+from sklearn_rankinf._metrics.names import as_metric
+from sklearn_rankinf._metrics.rank_sums import DiscountedCumulativeGain
+from sklearn_rankinf._metrics.values import (
+    check_queries_alone,
+    check_several_queries,
     in_sentence,
     influence_of,
     no_positives,
     undefined_value,
     value_of,
-    warn_of_one_class,
-)
-from sklearn_rankinf._metrics.queries import (
-    check_queries_alone,
-    check_several_queries,
     values_of_queries,
+    warn_of_one_class,
     warn_of_undefined_queries,
 )

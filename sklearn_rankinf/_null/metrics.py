@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._metrics import AveragePrecision, as_metric, check_weights, in_sentence
+from sklearn_rankinf._metrics import AveragePrecision, as_metric, in_sentence
 from sklearn_rankinf._null.distribution import NullDistribution
 from sklearn_rankinf._null.hits import TopKNullDistribution
 from sklearn_rankinf._null.mean import MeanNullDistribution, checked_sizes
@@ -361,7 +361,7 @@ def check_metric_and_method(
             f"n_samples must be at most {_MAX_LISTED} for reciprocal rank, whose null distribution "
             f"lists every rank; got {n}."
         )
-    check_weights(statistic, n, m)
+    statistic.check_weights(n, m)
     return statistic, method
 
 

@@ -3,7 +3,6 @@
 increments       the three coefficients of each block of equal scores
 additive         the base classes of metrics; increments of a metric for a whole ranking
 influence        influence values of items, and the variance that they give
-first_hit        values of one over the rank of the first positive, and their probabilities
 merging          far ranks merged into blocks
 moments          exact mean, variance, skewness and kurtosis; influences of single items
 hypergeometric   Loader's form of probabilities, tails of hits at k
@@ -20,7 +19,6 @@ from sklearn_rankinf._statistics.additive import (
     log_probability_of_hits_down_to,
 )
 from sklearn_rankinf._statistics.caching import cached_property
-from sklearn_rankinf._statistics.first_hit import first_hit_atoms, mean_reciprocals_of_firsts
 from sklearn_rankinf._statistics.hypergeometric import (
     binomial_log_weights,
     log_binomial,

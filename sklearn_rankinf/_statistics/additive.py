@@ -157,6 +157,9 @@ class Metric:
         """
         return None
 
+    def check_weights(self, n_samples: int, n_positives: int) -> None:
+        """Raise an error for weights of ranks that are not allowed."""
+
     def count(self, tie_sizes: Integers, hits: Integers) -> Any:
         """Number of hits among the first k ranks; None for metrics of another kind."""
         return None

@@ -22,9 +22,11 @@ from scipy.integrate import simpson
 from scipy.special import gammaln
 
 from sklearn_rankinf import (
+    AveragePrecision,
     Bedroc,
     DiscountedCumulativeGain,
     Ranking,
+    RocAuc,
     ap_null_distribution,
     metric_test,
 )
@@ -35,7 +37,6 @@ from sklearn_rankinf._engine.inversion import band_limited
 from sklearn_rankinf._engine.inversion.band_limited import majorant_and_gap
 from sklearn_rankinf._engine.inversion.bands import tilted_bands
 from sklearn_rankinf._engine.inversion.contour import ContourInversion
-from sklearn_rankinf._metrics.metrics import AveragePrecision, RocAuc
 from sklearn_rankinf._model_selection.scorers import resolution
 from sklearn_rankinf._statistics.increments import Increments
 from sklearn_rankinf._statistics.moments import mean_and_variance

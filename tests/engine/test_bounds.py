@@ -12,10 +12,9 @@ import oracles
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_rankinf import RankStatistic, ap_null_distribution
+from sklearn_rankinf import AveragePrecision, RankStatistic, ap_null_distribution
 from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.exact import bounds, lattice
-from sklearn_rankinf._metrics.metrics import AveragePrecision
 from sklearn_rankinf._statistics.additive import increments_of
 from sklearn_rankinf._statistics.increments import Increments
 

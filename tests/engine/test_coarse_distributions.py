@@ -17,6 +17,7 @@ from oracles import average_precision_tail_of_five_levels
 from scipy.stats import hypergeom
 
 import sklearn_rankinf as rankinf
+from sklearn_rankinf import AveragePrecision, RocAuc
 from sklearn_rankinf._engine import distribution as engine_distribution
 from sklearn_rankinf._engine.conditioning import block_to_condition_on, bulk_block
 from sklearn_rankinf._engine.estimates import TailEstimates
@@ -24,7 +25,6 @@ from sklearn_rankinf._engine.exact import integer_weights as whole_numbers
 from sklearn_rankinf._engine.exact.enumeration import best_split, n_outcomes
 from sklearn_rankinf._engine.exact.integer_weights import step_of
 from sklearn_rankinf._engine.means.sums_of_atoms import SumsOfAtoms
-from sklearn_rankinf._metrics.metrics import AveragePrecision, RocAuc
 from sklearn_rankinf._null import distribution as _frozen_distributions
 from sklearn_rankinf._statistics.additive import increments_of
 

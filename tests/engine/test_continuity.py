@@ -12,8 +12,12 @@ import numpy as np
 import pytest
 from audit.oracles import TwoHalves, linear_sum, oracle_of
 
-from sklearn_rankinf import RankStatistic, ap_null_distribution, metric_null_distribution
-from sklearn_rankinf._metrics.metrics import DiscountedCumulativeGain
+from sklearn_rankinf import (
+    DiscountedCumulativeGain,
+    RankStatistic,
+    ap_null_distribution,
+    metric_null_distribution,
+)
 
 pytestmark = pytest.mark.numeric
 

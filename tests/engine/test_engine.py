@@ -11,13 +11,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize, special, stats
 
+from sklearn_rankinf import AveragePrecision
 from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.estimates import accepted_error
 from sklearn_rankinf._engine.exact import enumeration as chain
 from sklearn_rankinf._engine.exact import integer_weights, lattice
 from sklearn_rankinf._engine.inversion import bands, contour, tilts, transform
 from sklearn_rankinf._engine.inversion import ranking_transform as tilted
-from sklearn_rankinf._metrics.metrics import AveragePrecision
 from sklearn_rankinf._permutation import labellings as sampling
 from sklearn_rankinf._permutation.draws import chunk_sizes
 from sklearn_rankinf._statistics import merging, moments

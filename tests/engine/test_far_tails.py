@@ -15,6 +15,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sklearn_rankinf import (
+    AveragePrecision,
+    DiscountedCumulativeGain,
     ap_null_distribution,
     metric_null_distribution,
 )
@@ -23,7 +25,6 @@ from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.exact import near_maximum
 from sklearn_rankinf._engine.inversion import bands, transform
 from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
-from sklearn_rankinf._metrics.metrics import AveragePrecision, DiscountedCumulativeGain
 from sklearn_rankinf._null import distribution as _frozen_distributions
 from sklearn_rankinf._statistics.additive import increments_of
 from sklearn_rankinf._statistics.increments import Increments

@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 from by_name import bedroc_null_distribution, dcg_null_distribution
 
-from sklearn_rankinf import RankStatistic, ap_null_distribution
-from sklearn_rankinf._engine import computed
-from sklearn_rankinf._engine.exact.few_positives import FewPositives
-from sklearn_rankinf._metrics.metrics import (
+from sklearn_rankinf import (
     AveragePrecision,
     Bedroc,
     DiscountedCumulativeGain,
+    RankStatistic,
     RocAuc,
+    ap_null_distribution,
 )
+from sklearn_rankinf._engine import computed
+from sklearn_rankinf._engine.exact.few_positives import FewPositives
 from sklearn_rankinf._statistics.additive import increments_of
 
 pytestmark = pytest.mark.numeric

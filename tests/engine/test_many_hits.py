@@ -8,11 +8,11 @@ import pytest
 from numpy.testing import assert_allclose
 from oracles import inverted_tail
 
+from sklearn_rankinf import AveragePrecision, DiscountedCumulativeGain
 from sklearn_rankinf._engine import solvers
 from sklearn_rankinf._engine.distribution import exact_distribution, exact_mean_and_variance
 from sklearn_rankinf._engine.inversion.many_hits import ManyHitsInversion, TiltedHits
 from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
-from sklearn_rankinf._metrics.metrics import AveragePrecision, DiscountedCumulativeGain
 from sklearn_rankinf._statistics.additive import increments_of
 from sklearn_rankinf._statistics.merging import grouped_increments
 

@@ -8,14 +8,13 @@ import numpy as np
 import oracles
 import pytest
 
-from sklearn_rankinf import ap_null_distribution
+from sklearn_rankinf import AveragePrecision, ap_null_distribution
 from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact import bounds
 from sklearn_rankinf._engine.inversion import contour
 from sklearn_rankinf._engine.inversion import ranking_transform as tilted
 from sklearn_rankinf._engine.solvers import Tails
-from sklearn_rankinf._metrics.metrics import AveragePrecision
 from sklearn_rankinf._null.distribution import pvalue_log_and_error, tolerating
 from sklearn_rankinf._statistics import moments
 from sklearn_rankinf._statistics.additive import increments_of

@@ -10,7 +10,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import inverted_tail, tail_bounds
 from scipy.special import logsumexp
 
-from sklearn_rankinf import ap_null_distribution, metric_null_distribution
+from sklearn_rankinf import (
+    AveragePrecision,
+    Bedroc,
+    DiscountedCumulativeGain,
+    ap_null_distribution,
+    metric_null_distribution,
+)
 from sklearn_rankinf._engine import solvers
 from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.distribution import exact_mean_and_variance
@@ -26,7 +32,6 @@ from sklearn_rankinf._engine.inversion.stratified import (
     top_stratum,
 )
 from sklearn_rankinf._engine.inversion.transform import log_transform
-from sklearn_rankinf._metrics.metrics import AveragePrecision, Bedroc, DiscountedCumulativeGain
 from sklearn_rankinf._statistics.additive import increments_of
 from sklearn_rankinf._statistics.hypergeometric import log_binomial
 from sklearn_rankinf._statistics.merging import grouped_increments

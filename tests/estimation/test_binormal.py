@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import integrate, special, stats
 from sklearn.metrics import average_precision_score, dcg_score
 
+from sklearn_rankinf import AveragePrecision, DiscountedCumulativeGain
 from sklearn_rankinf._estimation.binormal import (
     BinormalRankings,
     average_precision_values,
@@ -15,7 +16,6 @@ from sklearn_rankinf._estimation.binormal import (
     calibrated_limits,
     inverted_limits,
 )
-from sklearn_rankinf._metrics.metrics import AveragePrecision, DiscountedCumulativeGain
 
 pytestmark = pytest.mark.numeric
 

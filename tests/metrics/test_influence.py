@@ -9,7 +9,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import average_precision_score, dcg_score, ndcg_score, roc_auc_score
 
-from sklearn_rankinf import RankStatistic
+from sklearn_rankinf import (
+    AveragePrecision,
+    Bedroc,
+    DiscountedCumulativeGain,
+    RankStatistic,
+    RobustInitialEnhancement,
+    RocAuc,
+)
 from sklearn_rankinf._metrics.influence import (
     average_precision_at_k_influence,
     average_precision_influence,
@@ -20,13 +27,6 @@ from sklearn_rankinf._metrics.influence import (
     recall_at_k_influence,
     roc_auc_influence,
     slope_at,
-)
-from sklearn_rankinf._metrics.metrics import (
-    AveragePrecision,
-    Bedroc,
-    DiscountedCumulativeGain,
-    RobustInitialEnhancement,
-    RocAuc,
 )
 from sklearn_rankinf._ranking import Design
 

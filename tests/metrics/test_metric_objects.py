@@ -44,7 +44,8 @@ from sklearn_rankinf import (
     recall_at_k_test,
 )
 from sklearn_rankinf.__main__ import main
-from sklearn_rankinf._metrics.metrics import METRICS, as_metric, needs_k
+from sklearn_rankinf._metrics import as_metric
+from sklearn_rankinf._metrics.names import METRICS, needs_k
 from sklearn_rankinf._significance.results import MetricTestResult
 
 mpl.use("Agg")

@@ -42,7 +42,8 @@ from sklearn_rankinf import (
     metric_test,
     rank_significance_report,
 )
-from sklearn_rankinf._metrics.metrics import METRICS, as_metric
+from sklearn_rankinf._metrics import as_metric
+from sklearn_rankinf._metrics.names import METRICS
 
 
 @dataclass(frozen=True)

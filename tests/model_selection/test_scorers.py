@@ -20,13 +20,14 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import sklearn_rankinf
 from sklearn_rankinf import (
+    RocAuc,
     average_precision_pvalue,
     average_precision_significance_scorer,
     average_precision_test,
     make_significance_scorer,
     metric_test,
 )
-from sklearn_rankinf._metrics.metrics import METRICS, RocAuc
+from sklearn_rankinf._metrics.names import METRICS
 from sklearn_rankinf._null.distribution import NullDistribution
 
 OUTPUTS = ("statistic", "neg_log10_pvalue", "pvalue", "zscore", "adjusted")

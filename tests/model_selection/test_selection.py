@@ -23,13 +23,14 @@ from sklearn.metrics import average_precision_score, dcg_score, ndcg_score, roc_
 
 from sklearn_rankinf import (
     AveragePrecision,
+    Bedroc,
     Ranking,
     RankStatistic,
     average_precision_test,
     best_candidate_test,
     metric_test,
 )
-from sklearn_rankinf._metrics.metrics import METRICS, Bedroc
+from sklearn_rankinf._metrics.names import METRICS
 from sklearn_rankinf._model_selection.best_candidate import BestCandidateTestResult
 
 

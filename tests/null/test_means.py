@@ -12,6 +12,7 @@ from runs import ALTERNATIVES, RUNS, enumerated, null_of, share
 from scipy import stats
 
 from sklearn_rankinf import (
+    AveragePrecision,
     Ranking,
     ap_null_distribution,
     average_precision_test,
@@ -23,7 +24,6 @@ from sklearn_rankinf._engine.inversion.contour import ContourInversion
 from sklearn_rankinf._engine.means import lattice
 from sklearn_rankinf._engine.means.distribution import MeanDistribution
 from sklearn_rankinf._engine.means.variables import Part
-from sklearn_rankinf._metrics.metrics import AveragePrecision
 
 # Number of samples, number of positives, blocks and number of such rankings.
 COARSE = {

@@ -14,9 +14,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.metrics import average_precision_score
 
-from sklearn_rankinf import ap_null_distribution
+from sklearn_rankinf import AveragePrecision, ap_null_distribution
 from sklearn_rankinf._engine.computed import ComputedDistribution
-from sklearn_rankinf._metrics.metrics import AveragePrecision
 
 SMALL = [
     (1, 1, None),

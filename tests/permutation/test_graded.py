@@ -17,8 +17,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.metrics import dcg_score, ndcg_score
 
+from sklearn_rankinf import DiscountedCumulativeGain
 from sklearn_rankinf._engine.distribution import exact_mean_and_variance
-from sklearn_rankinf._metrics.metrics import DiscountedCumulativeGain
 from sklearn_rankinf._permutation.exchange import Exchange, Shifts
 from sklearn_rankinf._permutation.graded import (
     Factor,

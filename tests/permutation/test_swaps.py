@@ -17,11 +17,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.metrics import average_precision_score, dcg_score
 
-from sklearn_rankinf import RankStatistic
-from sklearn_rankinf._metrics.metrics import (
+from sklearn_rankinf import (
     AveragePrecision,
     Bedroc,
     DiscountedCumulativeGain,
+    RankStatistic,
     RecallAtK,
     ReciprocalRank,
     RocAuc,

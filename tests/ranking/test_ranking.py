@@ -41,7 +41,7 @@ from sklearn_rankinf import (
     recall_at_k_score,
     standardized_average_precision_score,
 )
-from sklearn_rankinf._metrics.metrics import METRICS
+from sklearn_rankinf._metrics.names import METRICS
 from sklearn_rankinf._ranking import Sample, rank_order
 
 try:

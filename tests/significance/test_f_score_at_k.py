@@ -28,8 +28,8 @@ from sklearn_rankinf import (
     precision_at_k_score,
     recall_at_k_score,
 )
+from sklearn_rankinf._metrics import as_metric
 from sklearn_rankinf._metrics.influence import slope_at
-from sklearn_rankinf._metrics.metrics import as_metric
 
 BETAS = [0.5, 1.0, 2.0]
 

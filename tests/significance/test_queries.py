@@ -26,7 +26,7 @@ from sklearn_rankinf import (
     metric_null_distribution,
     metric_test,
 )
-from sklearn_rankinf._metrics.metrics import as_metric, in_sentence
+from sklearn_rankinf._metrics import as_metric, in_sentence
 from sklearn_rankinf._significance.queries import QueriesTestResult
 
 COLUMNS = (

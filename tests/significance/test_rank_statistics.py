@@ -38,24 +38,22 @@ from sklearn.metrics import dcg_score, make_scorer, ndcg_score, roc_auc_score
 from sklearn.model_selection import cross_val_score
 
 from sklearn_rankinf import (
-    Ranking,
-    RankStatistic,
-    metric_null_distribution,
-    metric_test,
-)
-from sklearn_rankinf._engine.computed import ComputedDistribution
-from sklearn_rankinf._engine.listed import AffineDistribution
-from sklearn_rankinf._metrics.metrics import (
     AveragePrecision,
     Bedroc,
     DiscountedCumulativeGain,
     EnrichmentAtK,
     FScoreAtK,
+    Ranking,
+    RankStatistic,
     RecallAtK,
     ReciprocalRank,
     RobustInitialEnhancement,
     RocAuc,
+    metric_null_distribution,
+    metric_test,
 )
+from sklearn_rankinf._engine.computed import ComputedDistribution
+from sklearn_rankinf._engine.listed import AffineDistribution
 from sklearn_rankinf._significance.results import MetricTestResult
 from sklearn_rankinf._significance.scores import precision_at_k_score
 

@@ -19,7 +19,10 @@ from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf import (
+    AveragePrecision,
+    PrecisionAtK,
     Ranking,
+    RecallAtK,
     ap_null_distribution,
     average_precision_test,
     metric_null_distribution,
@@ -29,7 +32,6 @@ from sklearn_rankinf import (
 )
 from sklearn_rankinf._engine.exact.enumeration import atoms
 from sklearn_rankinf._engine.listed import ListedDistribution
-from sklearn_rankinf._metrics.metrics import AveragePrecision, PrecisionAtK, RecallAtK
 from sklearn_rankinf._permutation.labellings import NullSampler
 from sklearn_rankinf._significance.results import MetricTestResult
 from sklearn_rankinf._statistics.additive import increments_of

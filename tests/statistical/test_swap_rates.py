@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sklearn_rankinf._metrics.metrics import AveragePrecision
+from sklearn_rankinf import AveragePrecision
 from sklearn_rankinf._permutation.swaps import (
     SwapSampler,
     doubled_midranks,

@@ -9,8 +9,7 @@ import oracles
 import pytest
 from numpy.testing import assert_allclose
 
-from sklearn_rankinf import ap_null_distribution
-from sklearn_rankinf._metrics.metrics import AveragePrecision
+from sklearn_rankinf import AveragePrecision, ap_null_distribution
 from sklearn_rankinf._statistics import moments
 from sklearn_rankinf._statistics.additive import increments_of
 from sklearn_rankinf._statistics.increments import Increments

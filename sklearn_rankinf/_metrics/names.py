@@ -1,0 +1,105 @@
+"""The names of metrics, such as "recall@50"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from sklearn_rankinf._metrics.average_precision import AveragePrecision
+from sklearn_rankinf._metrics.hits_at_k import EnrichmentAtK, FScoreAtK, PrecisionAtK, RecallAtK
+from sklearn_rankinf._metrics.rank_sums import (
+    Bedroc,
+    DiscountedCumulativeGain,
+    RobustInitialEnhancement,
+    RocAuc,
+)
+from sklearn_rankinf._metrics.reciprocal_rank import ReciprocalRank
+from sklearn_rankinf._metrics.values import check_of_user
+from sklearn_rankinf._ranking import shown
+from sklearn_rankinf._statistics import HitsAtK, Metric
+
+METRICS: Mapping[str, Callable[..., Metric]] = MappingProxyType(
+    {
+        "average_precision": AveragePrecision,
+        "recall": RecallAtK,
+        "precision": PrecisionAtK,
+        "enrichment": EnrichmentAtK,
+        "f_score": FScoreAtK,
+        "roc_auc": RocAuc,
+        "dcg": DiscountedCumulativeGain,
+        "ndcg": partial(DiscountedCumulativeGain, normalize=True),
+        "bedroc": Bedroc,
+        "rie": RobustInitialEnhancement,
+        "reciprocal_rank": ReciprocalRank,
+    }
+)
+"""Classes and functions that return a metric, by name."""
+
+
+def as_metric(metric: Any) -> Metric:
+    """Return the metric given by an instance or by a name, such as ``"recall@50"``."""
+    if isinstance(metric, str):
+        return _named(metric)
+    if isinstance(metric, type) and issubclass(metric, Metric):
+        raise TypeError(
+            f"metric must be an instance; got the class {metric.__name__}: pass "
+            f"{metric.__name__}({'k=...' if needs_k(metric) else ''})."
+        )
+    if not isinstance(metric, Metric):
+        raise ValueError(_unknown(metric))
+    check_of_user(metric)
+    return metric
+
+
+def _named(metric: str) -> Metric:
+    """Return the metric with a name and, after an @, its cut-off."""
+    name, at, cut_off = metric.partition("@")
+    if name not in METRICS:
+        raise ValueError(_unknown(metric))
+    make = METRICS[name]
+    if at and "k" not in _field_names(make):
+        raise ValueError(f"metric={metric!r}: {name} has no cut-off; pass metric={name!r}.")
+    if at:
+        return make(k=_cut_off(metric, cut_off))
+    if needs_k(make):
+        raise ValueError(
+            f"{name} needs a cut-off: metric='{name}@50' counts the first 50 samples, and "
+            f"metric='{name}@0.1' a tenth of a list of any size."
+        )
+    return make()
+
+
+def _cut_off(metric: str, text: str) -> float:
+    """Return the number after the @ in the name of a metric."""
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    raise ValueError(
+        f"metric={shown(metric)}: the cut-off after the @ must be a number of samples, such as 50, "
+        f"or a fraction of them, such as 0.01; got {shown(text)}."
+    )
+
+
+def _unknown(metric: Any) -> str:
+    """Text of the error about a metric that does not exist."""
+    names = ", ".join(f"'{name}{'@50' if needs_k(make) else ''}'" for name, make in METRICS.items())
+    return (
+        f"metric must be one of {names}, or an instance of a metric such as AveragePrecision(); "
+        f"got {shown(metric)}."
+    )
+
+
+def needs_k(make: Callable[..., Metric]) -> bool:
+    """Whether a metric cannot be created without a k."""
+    return isinstance(make, type) and issubclass(make, HitsAtK)
+
+
+def _field_names(metric: Any) -> set[str]:
+    """Names of the parameters of a metric, or of the callable that returns it."""
+    kind = metric.func if isinstance(metric, partial) else metric
+    return {field.name for field in fields(kind)} if is_dataclass(kind) else set()

@@ -1,0 +1,195 @@
+"""Values of metrics for rankings and for queries, and warnings where they are undefined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import UndefinedMetricWarning
+
+from sklearn_rankinf._guard import metric_call
+from sklearn_rankinf._metrics.influence import delete_one_influence
+from sklearn_rankinf._ranking import PosLabel, Ranking, Sample, check_k, shown, warn_caller
+from sklearn_rankinf._statistics import Floats, HitsAtK, Influence, Metric, Statistic
+
+# Number of queries that a warning names.
+_N_SHOWN = 5
+
+
+class CallableMetric(Metric):
+    """A metric that is also a function of labels and scores, as `make_scorer` needs it."""
+
+    @property
+    def __name__(self) -> str:
+        return repr(self)
+
+    @metric_call
+    def __call__(
+        self,
+        y_true: ArrayLike | Ranking,
+        y_score: ArrayLike | None = None,
+        *,
+        pos_label: PosLabel = 1,
+    ) -> float:
+        """Value of the metric for labels and scores.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,) or Ranking
+            Binary labels, or a ranking, in which case `y_score` is omitted.
+        y_score : array-like of shape (n_samples,), optional
+            Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+            ranking.
+        pos_label : int, float, bool or str, default=1
+            The label of the positives. Ignored if `y_true` is a ranking.
+
+        Returns
+        -------
+        value : float
+            The value, with a warning and 0.0 if it is undefined.
+        """
+        check_of_user(self)
+        ranking = Sample.read(y_true, y_score, pos_label=pos_label, needs_ties=False).rankings[0]
+        value = float(value_of(self, ranking))
+        message = undefined_value(self, ranking)
+        if message is not None:
+            warn_caller(message, UndefinedMetricWarning)
+        return value
+
+
+def set_parameters(metric: Metric, **parameters: Any) -> None:
+    """Set parameters of a frozen metric, as Python's own numbers, while it is made."""
+    for name, value in parameters.items():
+        object.__setattr__(metric, name, value)
+
+
+def at_k(k: Any) -> str:
+    """Suffix of a metric's name for a cut-off."""
+    return "" if k is None else f" at {k}"
+
+
+def value_of(metric: Metric, ranking: Ranking) -> Any:
+    """Value of a metric for a ranking; 0 without positives."""
+    if ranking.n_positives == 0 and not isinstance(metric, HitsAtK):
+        return 0.0
+    statistic = metric.at(ranking.n_samples)
+    statistic.check_weights(ranking.n_samples, ranking.n_positives)
+    return statistic.evaluate(ranking.tie_sizes, ranking.hits)
+
+
+def no_positives(what: str, value: str) -> str:
+    """Text of the warning about labels without positives."""
+    return f"{what} is undefined without positives in y_true and is set to {value}."
+
+
+def undefined_value(metric: Metric, ranking: Ranking) -> str | None:
+    """Text of the warning about a metric that is undefined for a ranking, otherwise None."""
+    if ranking.n_positives == 0:
+        return no_positives(metric.title, "0.0")
+    if metric.needs_misses and ranking.n_positives == ranking.n_samples:
+        value = value_of(metric, ranking)
+        return f"{metric.title} is undefined without negatives in y_true and is set to {value:.1f}."
+    return None
+
+
+def warn_of_one_class(positive: NDArray[np.bool_], consequence: str) -> None:
+    """Warn about labels of a single class, and state the consequence."""
+    warn_caller(
+        f"y_true contains only one class, {int(positive.sum())} positives among {positive.size} "
+        f"samples: {consequence}.",
+        UndefinedMetricWarning,
+    )
+
+
+def in_sentence(title: str) -> str:
+    """The title of a metric inside a sentence: abbreviations keep their capitals."""
+    return title if title[:2].isupper() else title[0].lower() + title[1:]
+
+
+def influence_of(metric: Statistic, ranking: Ranking) -> Influence:
+    """Influence values of the items of a ranking, in closed form or by deletion."""
+    n, m = ranking.n_samples, ranking.n_positives
+    statistic = metric.at(n)
+    known = statistic.influence(ranking.tie_sizes, ranking.hits)
+    if known is not None:
+        return known
+    # In a sum, the contribution of a hit at the top does not depend on the number of hits.
+    top = [statistic.tied([0], [1], n, hits).of_one_hit[0] for hits in (m, max(m - 1, 1))]
+    is_sum = bool(top[0] == top[1]) and m > 1
+    return delete_one_influence(statistic, ranking.tie_sizes, ranking.hits, is_sum=is_sum)
+
+
+def values_of_queries(metric: Metric, sample: Sample) -> Floats:
+    """Values of a metric for each query, one column for each ranker; 0 without positives."""
+    columns = []
+    for ranker in range(len(sample.scores)):
+        rankings = sample.of_queries(ranker)
+        columns.append([float(value_of(metric, ranking)) for ranking in rankings.values()])
+    warn_of_undefined_queries(metric, rankings)
+    return np.array(columns).T
+
+
+def warn_of_undefined_queries(metric: Metric, rankings: Mapping[Any, Ranking]) -> None:
+    """Warn about queries without positives, or without negatives if the metric needs them."""
+    empty = [query for query, own in rankings.items() if own.n_positives == 0]
+    if empty:
+        warn_caller(
+            f"{len(empty)} of {len(rankings)} queries have no positives in y_true "
+            f"({_named(empty)}); their {in_sentence(metric.title)} counts as 0.",
+            UndefinedMetricWarning,
+        )
+    full = [query for query, own in rankings.items() if own.n_positives == own.n_samples]
+    if full and metric.needs_misses:
+        warn_caller(
+            f"{len(full)} of {len(rankings)} queries have no negatives in y_true; their "
+            f"{in_sentence(metric.title)} counts as {value_of(metric, rankings[full[0]]):.1f}: "
+            f"{_named(full)}.",
+            UndefinedMetricWarning,
+        )
+
+
+def _named(queries: list[Any]) -> str:
+    return ", ".join(map(repr, queries[:_N_SHOWN])) + (", ..." if len(queries) > _N_SHOWN else "")
+
+
+def check_queries_alone(**given: Any) -> None:
+    """Raise an error if something is given that cannot be combined with queries."""
+    for name, values in given.items():
+        if values is not None:
+            raise ValueError(
+                f"{name} cannot be combined with groups, which treats the queries as the sampled "
+                f"units: leave out {name}."
+            )
+
+
+def check_several_queries(n_queries: int) -> None:
+    """Raise an error if there is only one query to compare."""
+    if n_queries < 2:
+        raise ValueError(
+            "groups has only 1 query, but a comparison over queries needs at least 2: leave out "
+            "groups to compare the rankings of its samples."
+        )
+
+
+def check_of_user(statistic: Metric) -> None:
+    """Raise an error for a statistic that cannot be hashed, or with a fraction that stays one."""
+    try:
+        hash(statistic)
+    except TypeError:
+        name = type(statistic).__name__
+        raise TypeError(
+            f"metric must be hashable, because null distributions are cached by its value; got "
+            f"{name}: make that class a frozen dataclass with hashable parameters."
+        ) from None
+    k = getattr(statistic, "k", None)
+    if k is None or type(statistic).at is not Metric.at:
+        return
+    check_k(k)
+    if not isinstance(k, Integral):
+        raise ValueError(
+            f"metric={statistic!r} needs k as a number of samples; got the fraction k={shown(k)}: "
+            "pass an int, or define at(n_samples) in that class."
+        )
