@@ -151,15 +151,7 @@ def one_below_another(results: Iterable[Result]) -> dict[str, list[Any]]:
 def format_pvalue(log10_pvalue: float) -> str:
     """Format a p-value from its logarithm, so that tiny p-values are not shown as zero.
 
-    Parameters
-    ----------
-    log10_pvalue : float
-        Logarithm to base 10 of the p-value.
-
-    Returns
-    -------
-    str
-        Four decimals for values of at least 0.001, otherwise mantissa and exponent.
+    Values of at least 0.001 have four decimals, smaller ones a mantissa and an exponent.
 
     Examples
     --------
@@ -179,31 +171,16 @@ def format_pvalue(log10_pvalue: float) -> str:
 
 
 def state_pvalue(log10_pvalue: float, is_bound: bool = False, is_guaranteed: bool = False) -> str:
-    """State a p-value in a sentence, such as "p = 0.0123".
+    """State a p-value in a sentence: after "p = ", or after "p ≤ " for an upper bound.
 
-    Parameters
-    ----------
-    log10_pvalue : float
-        Logarithm to base 10 of the p-value.
-    is_bound : bool, default=False
-        Whether the p-value is an upper bound: the smallest possible one for its number of random
-        permutations, so that the p-value based on all permutations may be smaller, or a guaranteed
-        bound.
-    is_guaranteed : bool, default=False
-        Whether a bound is guaranteed by the exact null distribution.
-
-    Returns
-    -------
-    str
-        The p-value after "p = ", or after "p ≤ " for a bound.
+    A bound is the smallest possible p-value for its number of random permutations, or guaranteed by
+    the exact null distribution.
 
     Examples
     --------
     >>> from sklearn_rankinf._results import state_pvalue
-    >>> state_pvalue(-4.0), state_pvalue(-4.0, is_bound=True)
-    ('p = 1.0e-04', 'p ≤ 1.0e-04')
-    >>> state_pvalue(-36.5, is_bound=True, is_guaranteed=True)
-    'p ≤ 3.2e-37, a guaranteed bound'
+    >>> state_pvalue(-4.0), state_pvalue(-36.5, is_bound=True, is_guaranteed=True)
+    ('p = 1.0e-04', 'p ≤ 3.2e-37, a guaranteed bound')
     """
     certainty = ", a guaranteed bound" if is_bound and is_guaranteed else ""
     return f"p {'≤' if is_bound else '='} {format_pvalue(log10_pvalue)}{certainty}"
@@ -226,36 +203,14 @@ def state_interval(low: float, high: float, confidence_level: float) -> str:
 
 
 def format_count(count: float) -> str:
-    """Format a number of hits, without decimals if it is whole.
-
-    Parameters
-    ----------
-    count : float
-        A number of hits, which may be a fraction with ties.
-
-    Returns
-    -------
-    str
-        The count.
-    """
+    """Format a number of hits: without decimals if it is whole, as it may not be with ties."""
     return str(round(count)) if abs(count - round(count)) < 1e-9 else f"{count:.2f}"
 
 
 def format_table(headings: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> str:
-    """Return cells as an aligned table.
+    """Return cells as an aligned table: two lines of heading, a rule, and one line per row.
 
-    Parameters
-    ----------
-    headings : sequence of (str, str)
-        Two lines of heading for each column.
-    rows : sequence of sequence of str
-        The cells, row by row.
-
-    Returns
-    -------
-    str
-        Two heading lines, a rule, and one line per row. The first column is left-aligned, the
-        others right-aligned.
+    The first column is left-aligned, the others right-aligned.
     """
     columns = [
         [*heads, *cells] for heads, cells in zip(headings, zip(*rows, strict=True), strict=True)

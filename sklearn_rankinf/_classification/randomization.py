@@ -403,15 +403,8 @@ class _Swaps:
     """Units that are swapped independently, and the counts that each moves between the systems.
 
     System a receives X true and Z false positives of those that are not common. A unit of kind k
-    adds `true[k]` to X and `false[k]` to Z, or nothing to X and to Z nothing but what it would
-    otherwise take away, if `false[k]` is negative.
-
-    Attributes
-    ----------
-    true, false : ndarray of int of shape (n_kinds,)
-        Counts that a unit moves; `true` is not negative.
-    n_units : ndarray of int of shape (n_kinds,)
-        Number of units of each kind.
+    adds `true[k]`, which is not negative, to X and `false[k]` to Z, or nothing to X and to Z
+    nothing but what it would otherwise take away, if `false[k]` is negative.
     """
 
     true: Integers
@@ -492,18 +485,8 @@ class _Swaps:
 class _Differences:
     """Differences of a metric after swaps, against the observed one.
 
-    Attributes
-    ----------
-    score : _Ratio
-        The metric.
-    swaps : _Swaps
-        The swaps.
-    common : (int, int)
-        True and false positives that both systems have, whatever is swapped.
-    top, bottom : int
-        Numerator and denominator of the difference that is to be reached.
-    is_two_sided : bool
-        Whether a difference of this size in favour of b counts too.
+    Both systems have the `common` true and false positives, whatever is swapped. The difference
+    that is to be reached, in either direction if `is_two_sided`, is `top` by `bottom`.
     """
 
     score: _Ratio
@@ -733,18 +716,8 @@ def _log_pvalue(draws: Draws, swaps: _CountedSwaps | _CalledSwaps, sizes: list[i
 class _CalledSwaps:
     """Swaps after which a metric is called.
 
-    Attributes
-    ----------
-    metric : callable
-        The metric.
-    labels, by_a, by_b : ndarray of shape (n_samples,)
-        Labels and the outputs of both systems.
-    swapped, units : ndarray of int of shape (n_discordant,)
-        Samples whose outputs differ, and the number of the unit that each is swapped with.
-    alternative : {"two-sided", "greater", "less"}
-        Which differences are extreme.
-    reached : float
-        Size of an extreme difference.
+    `swapped` are the samples whose outputs differ, and `units` the numbers of the units that they
+    are swapped with. A difference of at least `reached` is extreme.
     """
 
     metric: Score

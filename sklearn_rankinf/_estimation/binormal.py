@@ -77,17 +77,12 @@ RankValues: TypeAlias = Callable[[Integers], Floats]
 class BinormalFit:
     """The shifts of the binormal model from which an interval was computed.
 
-    Attributes
-    ----------
-    low_shift, high_shift : float
-        Shifts d at the limits found by inversion; the fitted shift for limits of the calibrated t.
-        At minus infinity all positives are last, at infinity all positives are first.
-    low_clipped, high_clipped : bool
-        Whether the observed value is the smallest or the largest possible one, so that a limit is
-        an end of the range.
-    t_quantiles : tuple of float or None
-        Lower and upper quantile of the studentized value. If the upper quantile is infinite, the
-        lower limit is found by inversion, and vice versa. None if there is no calibrated t.
+    `low_shift` and `high_shift` are those at the limits found by inversion, minus infinity where
+    all positives are last and infinity where all are first; the fitted shift for the calibrated t.
+    A limit is `clipped` to an end of the range where the observed value is the smallest or the
+    largest possible one. `t_quantiles` are the two quantiles of the studentized value, None if
+    there is no calibrated t. If one is infinite, the limit that depends on it is found by
+    inversion.
     """
 
     low_shift: float
@@ -102,13 +97,6 @@ class RankingDraws:
 
     A subclass draws the noise of the positives, and computes the expected share of the negatives
     above each positive at several sizes of the effect.
-
-    Parameters
-    ----------
-    n_samples, n_positives : int
-        Size of the ranking and number of positives in it.
-    seed : int, SeedSequence or Generator
-        Where the random numbers come from.
     """
 
     def __init__(
@@ -187,26 +175,9 @@ def average_precision_values(ranks: Integers) -> Floats:
 def average_precision_variances(ranks: Integers, n_samples: int) -> Floats:
     r"""Influence variance of average precision at a fixed number of positives, without ties.
 
-    Parameters
-    ----------
-    ranks : ndarray of int of shape (n_draws, n_positives)
-        Ascending ranks of the positives, from 1.
-    n_samples : int
-        Number of samples n. There are at least two positives and two negatives.
-
-    Returns
-    -------
-    variances : ndarray of shape (n_draws,)
-        The variance of each row.
-
-    See Also
-    --------
-    calibrated_limits : The interval that is studentized by it.
-
-    Notes
-    -----
-    Average precision changes with the weight of a sample at the rate :math:`A` for a positive and
-    :math:`B` for a negative,
+    The ranks of the positives ascend in each row; there are at least two positives and two
+    negatives. Average precision changes with the weight of a sample at the rate :math:`A` for a
+    positive and :math:`B` for a negative,
 
     .. math:: A_i = \frac{1}{m} \Big[ P_i + \sum_{j \ge i} \frac{1 - P_j}{R_j} \Big], \qquad
         B = -\frac{1}{m} \sum_{j\ \mathrm{below}} \frac{P_j}{R_j},
@@ -217,13 +188,6 @@ def average_precision_variances(ranks: Integers, n_samples: int) -> Floats:
     .. math:: V = \frac{m}{m - 1} \sum A^2 + \frac{n - m}{n - m - 1} \sum B^2.
 
     Negatives between the same two positives have the same influence, so that a row takes O(m).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_rankinf._estimation.binormal import average_precision_variances
-    >>> np.sqrt(average_precision_variances(np.array([[1, 2, 4]]), n_samples=8)).round(7)
-    array([0.1041667])
     """
     m = ranks.shape[1]
     n_negatives = n_samples - m
@@ -252,42 +216,8 @@ def calibrated_limits(
 ) -> tuple[float, float, BinormalFit]:
     r"""Interval of expected average precision, studentized, with quantiles of the binormal model.
 
-    Parameters
-    ----------
-    value : float
-        Observed average precision.
-    variance : float
-        Its influence variance at a fixed number of positives.
-    n_samples, n_positives : int
-        Size of the ranking and number of positives in it: at least two, and two negatives.
-    confidence_level : float
-        Probability with which the interval shall contain the expectation, in (0, 1).
-    seed : int, SeedSequence or Generator
-        Where the random numbers come from.
-    n_draws : int, optional
-        Number of simulated rankings; by default 4000 at 95 %, and as many beyond each limit at
-        higher levels, up to 20,000 in all.
-
-    Returns
-    -------
-    low, high : float
-        The limits.
-    fit : BinormalFit
-        The fitted shift, and the quantiles of T.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two positives or two negatives.
-
-    See Also
-    --------
-    inverted_limits : The interval for any metric.
-    average_precision_variances : The variance of rankings without ties.
-
-    Notes
-    -----
-    With :math:`g(t) = -\log(-\log t)` the limits are
+    From the observed value and its influence variance, with :math:`g(t) = -\log(-\log t)`, the
+    limits are
 
     .. math:: g^{-1}\big(g(\mathrm{AP}) - q \sqrt{V}\, g'(\mathrm{AP})\big), \qquad
         T = \frac{g(\mathrm{AP}) - g(E_d\,\mathrm{AP})}{\sqrt{V}\, g'(\mathrm{AP})},
@@ -301,15 +231,6 @@ def calibrated_limits(
     depends on it is that of :func:`inverted_limits`. Both limits are those of inversion if the
     observed :math:`V` is zero, as for perfect rankings and constant scores, or if all positives
     are last, since the data then have no estimate of the error.
-
-    The expectation is that at this number of samples and of positives. The model has no ties.
-
-    Examples
-    --------
-    >>> from sklearn_rankinf._estimation.binormal import calibrated_limits
-    >>> low, high, fit = calibrated_limits(0.3, 0.006, 200, 20, 0.95, seed=0)
-    >>> low < 0.3 < high, 0.7 < fit.low_shift < 1.1
-    (True, True)
     """
     n_negatives = n_samples - n_positives
     if min(n_positives, n_negatives) < 2:
@@ -358,37 +279,8 @@ def inverted_limits(
 ) -> tuple[float, float, BinormalFit]:
     r"""Interval of the expectation of any metric, by inverting its tails in the binormal model.
 
-    Parameters
-    ----------
-    values : callable
-        Takes an array of shape (n_rankings, n_positives) of ascending ranks of the positives, from
-        1, and returns the metric of each row. It must not fall when a positive moves up.
-    value : float
-        Observed value of the metric.
-    n_samples, n_positives : int
-        Size of the ranking and number of positives in it, at least one.
-    confidence_level : float
-        Probability with which the interval shall contain the expectation, in (0, 1).
-    seed : int, SeedSequence or Generator
-        Where the random numbers come from.
-    n_draws : int, optional
-        Number of simulated rankings; by default 4000 at 95 %, and as many beyond each limit at
-        higher levels, up to 20,000 in all.
-
-    Returns
-    -------
-    low, high : float
-        The limits.
-    fit : BinormalFit
-        The shifts at the limits, and whether a limit is the worst or the best possible value.
-
-    See Also
-    --------
-    calibrated_limits : The studentized interval of average precision.
-
-    Notes
-    -----
-    The limits are :math:`E_{d_L} S` and :math:`E_{d_U} S` with
+    The metric must not fall when a positive moves up. The limits are :math:`E_{d_L} S` and
+    :math:`E_{d_U} S` with
 
     .. math:: P_{d_L}(S \ge s) = \alpha / 2, \qquad P_{d_U}(S \le s) = \alpha / 2,
 
@@ -397,18 +289,8 @@ def inverted_limits(
     is that value; likewise for the worst. The interval contains s: where S is so skewed that its
     mean at :math:`d_U` is less than s, as near the largest value of BEDROC, s is the upper limit.
 
-    The interval depends on the model. The expectation is that at this number of samples and of
-    positives. The model has no ties.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_rankinf._estimation.binormal import inverted_limits
-    >>> def gain(ranks):
-    ...     return (1 / np.log2(ranks + 1)).sum(axis=1)
-    >>> low, high, fit = inverted_limits(gain, 5.0, 200, 20, 0.95, seed=0)
-    >>> low < 5.0 < high, fit.low_shift < fit.high_shift
-    (True, True)
+    There are 4000 draws at 95 %, and as many beyond each limit at higher levels, up to 20,000 in
+    all.
     """
     worst, best = _range_of_values(values, n_samples, n_positives)
     edges = _edges(value, worst, best)

@@ -71,20 +71,9 @@ class Compared(NamedTuple):
 class ComparisonMethod:
     """A method of comparison: what it is called, how it is computed, and what it applies to.
 
-    Attributes
-    ----------
-    title : str
-        The method in words.
-    compare : callable
-        ``compare(both, alternative, draws)``, with a `Difference` or with runs over queries.
-    family : str or None
-        The family of metrics that it applies to; None for any metric.
-    takes_clusters : bool
-        Whether it supports clusters and strata.
-    needs_errors : bool
-        Whether it needs the standard error from influence values.
-    reference : str
-        Authors and year.
+    `compare` is called with a `Difference`, or with runs over queries, an alternative and draws. A
+    method without a `family` applies to any metric. Some need the standard error from influence
+    values.
     """
 
     title: str

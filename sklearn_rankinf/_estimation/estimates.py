@@ -26,22 +26,10 @@ Limits = tuple[float, float]
 class Estimate:
     """A metric of a ranking, and its variance with fixed numbers of positives and negatives.
 
-    Attributes
-    ----------
-    metric : Statistic
-        The metric, for the number of samples.
-    size : tuple of int
-        Numbers of samples and of positives.
-    value : float
-        Value of the metric.
-    variance : float
-        Influence variance of the metric; nan if a class has a single item or cluster.
-    n_positives, n_negatives : int
-        Numbers of independent positives and negatives, or of clusters that have them.
-    design_effect : float
-        Factor by which clusters and strata multiply the variance.
-    at_k : tuple of float or None
-        Hits in the first k, and the slope at k; None for metrics other than hits at k.
+    The variance is nan if a class has a single item or cluster, and contains the `design_effect` of
+    clusters and strata. The numbers of positives and negatives are those of independent ones, or of
+    clusters that have them. `at_k` has the hits in the first k and the slope at k; it is None for
+    metrics other than hits at k.
     """
 
     metric: Statistic
@@ -233,20 +221,8 @@ def _pair(found: tuple[Any, Any]) -> Limits:
 class IntervalMethod:
     """A method of an interval: what it is called, and the quantity that it estimates.
 
-    Attributes
-    ----------
-    title : str
-        The method in words.
-    limits : callable
-        ``limits(estimate, confidence_level, seed)``.
-    target : str
-        The estimated quantity, with a placeholder for the title of the metric.
-    takes_clusters : bool
-        Whether the method supports clusters and strata.
-    takes_k : bool
-        Whether the method supports a cut-off.
-    reference : str
-        Authors and year.
+    `limits` is called with an estimate, a confidence level and a seed. `target` has a placeholder
+    for the title of the metric.
     """
 
     title: str

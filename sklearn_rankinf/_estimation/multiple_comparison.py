@@ -426,20 +426,9 @@ class _Comparisons:
 class _Family:
     """Estimates of several rankers, with their joint covariance.
 
-    Attributes
-    ----------
-    values, plain_covariance : ndarray
-        Values of the metric and their covariance matrix.
-    scaled, covariance : ndarray
-        The same on the scale of the tests.
-    df : int
-        Degrees of freedom.
-    back : callable or None
-        From the scale of the tests to the share of the largest value; None if they use the values.
-    estimates : list of Estimate or None
-        Estimates for the interval of each ranker; None over queries.
-    way : IntervalMethod or None
-        Method of these intervals.
+    `scaled` and `covariance` are the values and `plain_covariance` on the scale of the tests, from
+    which `back` leads to the share of the largest value; None if the values are used as they are.
+    `estimates`, None over queries, and the method `way` give the interval of each ranker.
     """
 
     metric: Metric

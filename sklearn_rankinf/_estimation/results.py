@@ -95,18 +95,7 @@ class MetricIntervalResult(Result):
 
 
 def in_parentheses(n_without_positives: int) -> str:
-    """Return the number of queries without positives for a sentence, or nothing if there are none.
-
-    Parameters
-    ----------
-    n_without_positives : int
-        Number of queries without positives.
-
-    Returns
-    -------
-    str
-        The number in parentheses, after a space.
-    """
+    """The number of queries without positives for a sentence, after a space; nothing if 0."""
     if not n_without_positives:
         return ""
     verb = "counts" if n_without_positives == 1 else "count"

@@ -50,16 +50,7 @@ class ListedSampler(Sampler, Protocol):
 class Draws:
     """A number of draws, their random streams, and who works on them.
 
-    Attributes
-    ----------
-    n_resamples : int
-        Number of draws.
-    seeds : SeedSequence
-        Source of the random streams. Its own count of children is left alone.
-    n_jobs : int or None
-        Number of workers.
-    verbose : int
-        Verbosity of the progress messages.
+    The count of children of `seeds` is left alone.
     """
 
     n_resamples: int

@@ -43,26 +43,12 @@ class HitItems(Protocol):
 
 
 class Exchange:
-    """The classes of units whose labels may change places.
+    """The classes of units, each of one stratum, whose labels may change places.
 
-    Parameters
-    ----------
-    strata, units : ndarray of int of shape (n_items,)
-        Numbers from 0 of the stratum and of the unit of each item. A unit lies in one stratum.
-    positions : ndarray of int of shape (n_items,), optional
-        Place of each item in its unit; items of two units with the same place correspond to each
-        other. By default the order of the items.
-    unit_name : str, default="clusters"
-        Word for units of several items.
-
-    Attributes
-    ----------
-    shapes : list of ndarray of shape (n_classes, n_units, n_items_in_a_unit)
-        Items of the classes, those of the same shape together.
-    n_items, n_strata : int
-        Number of items and of strata.
-    unit_name : str
-        Word for units of several items.
+    Items of two units with the same position correspond to each other; by default their positions
+    are the order of the items. `shapes` are the items of the classes, those of the same shape
+    together, as arrays of shape (n_classes, n_units, n_items_in_a_unit). `unit_name` is the word
+    for units of several items.
     """
 
     # Arrangements of classes are never listed: None.
@@ -196,21 +182,9 @@ class _HitsInsideUnits:
 
 
 class Shifts:
-    """Series of items whose labels are shifted circularly, independently in each series.
+    """Series of items, sorted by position, whose labels are shifted circularly and independently.
 
-    Parameters
-    ----------
-    series : ndarray of int of shape (n_items,)
-        Number from 0 of the series of each item.
-    positions : ndarray of int of shape (n_items,)
-        Key by which the items of a series are sorted.
-
-    Attributes
-    ----------
-    n_items, n_strata : int
-        Number of items and of series.
-    n_listed : int
-        Number of ways to shift all series.
+    `n_listed` is the number of ways to shift all series.
     """
 
     def __init__(self, series: Integers, positions: Integers) -> None:
@@ -352,18 +326,8 @@ def _log_arrangements(items: Integers, kinds: Integers) -> Floats:
 class ExchangedHits:
     """Draws values of a statistic of the hits under a restricted permutation of the labels.
 
-    Parameters
-    ----------
-    values : HitValues
-        Values of the statistic for hits at given places.
-    places : ndarray of shape (n_items,)
-        Place of each item: its rank from 0, or its block of equal scores.
-    is_hit : ndarray of bool of shape (n_items,)
-        The hits.
-    exchange : Exchange or Shifts
-        Which labels may change places.
-    best : float
-        Value of a perfect ranking.
+    The place of an item is its rank from 0, or its block of equal scores. `best` is the value of a
+    perfect ranking.
     """
 
     def __init__(

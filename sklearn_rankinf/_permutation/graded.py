@@ -47,13 +47,7 @@ _ITEMS_PER_CELL = 4
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """One factor of the summed products, gains or discounts, as the values that the items have.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_items,)
-        The value of each item, not negative.
-    """
+    """One factor of the summed products, gains or discounts, with a value for each item."""
 
     values: Floats
 
@@ -111,36 +105,9 @@ class GradedGain:
     r"""Discounted cumulative gain of a ranking with graded relevance, and its exact moments.
 
     An item of relevance g at rank r adds :math:`g / \log_2(r + 1)` where r is at most k; in a block
-    of equal scores it adds the mean over the ranks of the block.
-
-    Parameters
-    ----------
-    discount : SumOfWeights
-        Discount of each rank, as discounted cumulative gain of hits and misses that is not
-        normalized, of all ranks or of the first k places.
-    relevances : ndarray of shape (n_items,)
-        Relevance of each item, finite and not negative.
-    places : ndarray of int of shape (n_items,)
-        Block of equal scores of each item, from 0 for the best; without ties its rank from 0.
-    tie_sizes : ndarray of int of shape (n_blocks,) or None, default=None
-        Sizes of the blocks, best first; None where every item is its own block.
-    normalize : bool, default=False
-        Divide by the value of a perfect ranking.
-
-    Notes
-    -----
-    The value of a perfect ranking is the one without ties in it. Where no item is relevant it is 0,
-    and the normalized value is 0 as in scikit-learn.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_rankinf._permutation.graded import GradedGain
-    >>> from sklearn_rankinf import DiscountedCumulativeGain
-    >>> discount = DiscountedCumulativeGain()
-    >>> gain = GradedGain(discount, np.array([3.0, 0.0, 1.0]), np.array([0, 1, 2]))
-    >>> round(gain.observed(), 12), round(gain.best(), 6)
-    (3.5, 3.63093)
+    of equal scores, with its number from 0 as the place of its items, it adds the mean over the
+    ranks of the block. A normalized gain is divided by the value of a perfect ranking without ties.
+    Where no item is relevant that value is 0, and the normalized value is 0 as in scikit-learn.
     """
 
     discount: SumOfWeights
@@ -192,19 +159,12 @@ class GradedGain:
         return self.ideal / self.divisor
 
     def mean_and_variance(self) -> tuple[float, float]:
-        r"""Exact mean and variance under random labelling.
+        r"""Exact mean and variance under random labelling (Hoeffding 1951).
 
-        Notes
-        -----
-        With the means :math:`\bar g` and :math:`\bar d` of n gains and discounts [1]_,
+        With the means :math:`\bar g` and :math:`\bar d` of n gains and discounts,
 
         .. math:: E S = n \bar g \bar d, \qquad
             \operatorname{Var} S = \frac{1}{n-1} \sum_i (g_i - \bar g)^2 \sum_i (d_i - \bar d)^2.
-
-        References
-        ----------
-        .. [1] Hoeffding, W. (1951). A combinatorial central limit theorem. Annals of Mathematical
-           Statistics, 22(4), 558-566.
         """
         n = self.n_items
         mean = self.gains.total * (self.discounts.total / n)
@@ -215,11 +175,9 @@ class GradedGain:
     def skewness_and_kurtosis(self) -> tuple[float, float]:
         r"""Exact skewness and excess kurtosis under random labelling; nan where nothing varies.
 
-        Notes
-        -----
         With the sums :math:`A_r = \sum_i (g_i - \bar g)^r` of n gains and :math:`B_r` of the
-        discounts, Pitman's third and fourth moments of a correlation coefficient under permutation
-        [1]_ are
+        discounts, the third and fourth moments of a correlation coefficient under permutation
+        (Pitman 1937) are
 
         .. math::
             \gamma_1 = \frac{n \sqrt{n-1}}{n-2} \frac{A_3 B_3}{(A_2 B_2)^{3/2}}, \qquad
@@ -227,12 +185,6 @@ class GradedGain:
 
         with :math:`K_A = n (n+1) A_4 / A_2^2 - 3 (n-1)`. Both third sums are 0 for n = 2, and both
         K for n = 3 or less.
-
-        References
-        ----------
-        .. [1] Pitman, E. J. G. (1937). Significance tests which may be applied to samples from any
-           populations. II. The correlation coefficient test. Supplement to the Journal of the
-           Royal Statistical Society, 4(2), 225-232.
         """
         n = self.n_items
         (a2, a3, a4), (b2, b3, b4) = self.gains.central_sums(), self.discounts.central_sums()
@@ -405,30 +357,10 @@ class _Rearrangement:
 class PermutedGain:
     """Discounted cumulative gain of graded relevance when the labels are permuted.
 
-    Parameters
-    ----------
-    gain : GradedGain
-        The statistic, with the labels and the ranking.
-    exchange : Exchange or Shifts, optional
-        Which labels change places; by default all of them.
-
-    Notes
-    -----
     A draw without `exchange` uses the cheapest of three algorithms: the values other than the most
     common gain, or other than the most common discount, are assigned to distinct random items; all
     items are permuted; or, with few different gains and few blocks of equal scores, a random
     contingency table of gains by discounts is drawn.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_rankinf._permutation.graded import GradedGain, PermutedGain
-    >>> from sklearn_rankinf import DiscountedCumulativeGain
-    >>> relevances, places = np.array([3.0, 0.0, 1.0]), np.array([0, 1, 2])
-    >>> gain = GradedGain(DiscountedCumulativeGain(), relevances, places, normalize=True)
-    >>> permuted = PermutedGain(gain)
-    >>> permuted.n_listed, round(float(permuted.listed(0, 6).max()), 12)
-    (6, 1.0)
     """
 
     def __init__(self, gain: GradedGain, exchange: AnyExchange | None = None) -> None:

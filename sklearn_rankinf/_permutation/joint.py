@@ -37,20 +37,8 @@ from sklearn_rankinf._statistics import Floats, HitValues, Integers, Metric, cac
 class JointSampler:
     """Draws the largest of the scaled values of several rankings under random labelling.
 
-    Parameters
-    ----------
-    statistic : Metric
-        The statistic of every ranking.
-    is_hit : ndarray of bool of shape (n_samples,)
-        The hits, at least 1 and not all items.
-    places : ndarray of shape (n_rankings, n_samples)
-        Number of the block of equal scores of each item in each ranking, from 0 for the best.
-    tie_sizes : sequence of ndarray
-        For each ranking the sizes of its blocks, best first.
-    centers, scales : ndarray of shape (n_rankings,)
-        Location and scale by which the values of each ranking are standardised.
-    exchange : Exchange or Shifts, optional
-        Which labels may change places; by default all of them.
+    Each ranking places every item in a block of equal scores, from 0 for the best, and its values
+    are standardised by a center and a scale. There is at least 1 hit, and not all items are hits.
     """
 
     def __init__(
@@ -131,20 +119,9 @@ def _ties(sizes: Integers) -> Integers | None:
 class JointLists:
     """A statistic of several lists whose labels change places together, and its mean.
 
-    Parameters
-    ----------
-    statistics : sequence of Metric
-        The statistic of each list.
-    sizes : sequence of (n_items, n_hits, tie_sizes)
-        Size, number of hits and sizes of blocks of equal scores of each list.
-    lists, places : ndarray of int of shape (n_rows,)
-        List of each row, and the block of equal scores in which the list has it, from 0.
-    is_hit : ndarray of bool of shape (n_rows,)
-        The hits.
-    exchange : Exchange
-        Which rows change places; every arrangement leaves each list its number of hits.
-    mean : float, optional
-        Exact mean of the mean over the lists, where it is known.
+    A row is an item of a list, placed in a block of its equal scores from 0. Every arrangement of
+    the rows leaves each list its number of hits. `mean` is the exact mean of the mean over the
+    lists, where it is known.
     """
 
     n_listed = None
@@ -242,16 +219,7 @@ class JointLists:
 class ObservedLists:
     """Observed values of lists, and the location and scale that standardise them.
 
-    Attributes
-    ----------
-    values, same : ndarray of shape (n_lists,)
-        Observed values, and the tolerance within which other values are equal to them.
-    centers, scales : ndarray of shape (n_lists,)
-        Location and scale by which the values are standardised.
-    alternative : {"greater", "less", "two-sided"}
-        Whether large, small or both kinds of values are extreme.
-    varying : ndarray of int
-        Lists whose value can vary.
+    Values closer than `same` are equal. `varying` are the lists whose value can vary.
     """
 
     values: Floats

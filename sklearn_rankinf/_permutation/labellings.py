@@ -65,17 +65,7 @@ class PermutationSampler(Sampler, Protocol):
 
 
 class NullSampler:
-    """Draws values of a statistic under random labelling.
-
-    Parameters
-    ----------
-    statistic : Statistic
-        The statistic.
-    n_samples, n_positives : int
-        Size of the ranking and number of hits in it.
-    tie_sizes : ndarray or None
-        Sizes of the blocks of equal scores; None where every item is its own block.
-    """
+    """Draws values of a statistic under random labelling; without ties `tie_sizes` is None."""
 
     def __init__(
         self, statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None

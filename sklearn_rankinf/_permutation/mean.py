@@ -16,14 +16,8 @@ from sklearn_rankinf._statistics import Floats
 class MeanSampler:
     """Draws values of the mean of a statistic over independent rankings.
 
-    Parameters
-    ----------
-    samplers : sequence of (Sampler, int)
-        Samplers of the values that vary, and the number of rankings with each.
-    constant : float
-        Sum of the other values.
-    n_rankings : int
-        Number of all rankings.
+    Each sampler of values that vary stands for a number of rankings; `constant` is the sum of the
+    other values.
     """
 
     def __init__(

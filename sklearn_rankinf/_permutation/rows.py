@@ -157,14 +157,7 @@ def _rank_test(a: NDArray[Any], b: NDArray[Any], strata: Integers) -> float:
 class _Cells:
     """The cells of a sample in one list: the items of one class, or of all classes.
 
-    Attributes
-    ----------
-    labels : ndarray of bool of shape (n_items, n_columns)
-        Labels, one row for each item; one column, or one for each class.
-    ranks : ndarray of shape (n_items, n_columns)
-        Rank of each cell in the list, from 0.
-    tie_sizes : ndarray or None
-        Sizes of the blocks of equal scores, best first; None where every cell is its own block.
+    `labels` and `ranks` from 0 have one row for each item, and one column or one for each class.
     """
 
     def __init__(self, sample: Sample) -> None:
@@ -344,18 +337,9 @@ def _weighted_average_precision(
 class PermutedRows:
     """A statistic with weights or averages, for rows of labels in a random order.
 
-    Parameters
-    ----------
-    samples : sequence of Sample
-        The lists whose values are averaged: one, of one or all classes, or one for each class.
-    average : {"macro", "weighted"}
-        Mean over the lists, or the mean by the weight of their hits.
-    statistic : Statistic
-        The statistic of a list: with weights it is average precision without a cut-off.
-    weights_follow : {"label", "score"}
-        Whether weights move with the rows of labels or stay with the items.
-    exchange : Exchange or Shifts, optional
-        Which rows change places; by default all of them.
+    The samples are the lists whose values are averaged, plainly or by the weight of their hits:
+    one, of one or all classes, or one for each class. With weights the statistic is average
+    precision without a cut-off, and they move with the rows of labels or stay with the items.
     """
 
     def __init__(

@@ -160,26 +160,10 @@ def _random_places(blocks: HitBlocks, rng: np.random.Generator) -> Integers:
 class SwapSampler:
     """Draws the difference of a statistic between two rankings with swapped ranks.
 
-    Parameters
-    ----------
-    statistic : Metric
-        The statistic.
-    is_hit : ndarray of bool of shape (n_items,)
-        The hits.
-    ranks_a, ranks_b : ndarray of int of shape (n_items,)
-        Rank of each item in the two rankings, smaller for better, equal for tied items, on one
-        scale: `doubled_midranks` of each, or ranks among all scores of both.
-    clusters : ndarray of int of shape (n_items,), optional
-        Numbers from 0 of the cluster of each item; the items of a cluster are swapped together. By
-        default every item is swapped by itself.
-    ties : {"mean", "kept", "random"}, default="mean"
-        Treatment of equal ranks: see the module. Listed differences with ``"random"`` are means
-        over orders.
-
-    Attributes
-    ----------
-    n_units : int
-        Number of items or clusters whose swap can change the difference.
+    Ranks are smaller for better items, equal for tied ones, and on one scale in both rankings:
+    `doubled_midranks` of each, or ranks among all scores of both. The module describes the `ties`;
+    listed differences with ``"random"`` are means over orders. Every item is swapped by itself, or
+    all items of a cluster together; `n_units` of them can change the difference.
     """
 
     def __init__(
@@ -260,18 +244,8 @@ class SwapSampler:
 class SignFlipSampler:
     """Draws the mean difference between two systems over queries with signs flipped at random.
 
-    Parameters
-    ----------
-    differences : ndarray of shape (n_queries,)
-        Difference between the two systems in each query.
-    clusters : ndarray of int of shape (n_queries,), optional
-        Numbers from 0 of the cluster of each query; the signs of a cluster are flipped together. By
-        default every query is flipped by itself.
-
-    Attributes
-    ----------
-    n_units : int
-        Number of queries or clusters whose flip changes the mean.
+    The sign of each query is flipped by itself, or those of all queries of a cluster together;
+    `n_units` of them change the mean.
     """
 
     def __init__(self, differences: Floats, clusters: Integers | None = None) -> None:

@@ -91,26 +91,12 @@ class RankingModel:
     def hits_tail(self, h: Any, n: Any, m: Any, k: Any, effect: float) -> Floats:
         r"""Probability of at least h hits among the first k of n samples, m of them positive.
 
-        Parameters
-        ----------
-        h, n, m, k : int or array-like of int
-            Counts, broadcast against each other.
-        effect : float
-            Logit of the AUC.
-
-        Returns
-        -------
-        probability : ndarray
-            Of the shape of the counts.
-
-        Notes
-        -----
-        There are at least h hits if and only if the h-th best positive is above the (k - h + 1)-th
-        best negative. The shares above them are order statistics of uniform variables, and the
-        probability is an integral of the density of one,
-        :math:`\mathrm{Beta}(k - h + 1,\, n - m - k + h)` or :math:`\mathrm{Beta}(h,\, m - h + 1)`,
-        times the distribution function of the other. The narrower density is integrated by the
-        trapezoidal rule over the logit.
+        The counts are broadcast against each other; the effect is the logit of the AUC. There are
+        at least h hits if and only if the h-th best positive is above the (k - h + 1)-th best
+        negative. The shares above them are order statistics of uniform variables, and the
+        probability is an integral of the density of one, :math:`\mathrm{Beta}(k - h + 1,\, n - m -
+        k + h)` or :math:`\mathrm{Beta}(h,\, m - h + 1)`, times the distribution function of the
+        other. The narrower density is integrated by the trapezoidal rule over the logit.
         """
         h, n, m, k = np.broadcast_arrays(*(np.asarray(x, dtype=np.int64) for x in (h, n, m, k)))
         out = np.where(h <= np.maximum(0, k - (n - m)), 1.0, 0.0)
@@ -142,8 +128,6 @@ class RankingModel:
     def expected_average_precision(self, n: int, m: int, effect: float) -> float:
         r"""Expected average precision of n samples, m of them positive.
 
-        Notes
-        -----
         Let p be the expected share of the other positives above a positive, and u that of the
         negatives. The numbers A and B of positives and negatives above it are independent binomial,
         and

@@ -35,18 +35,10 @@ except ImportError as error:
 
 @dataclass(frozen=True, eq=False)
 class _Counts:
-    """Counts of one or several chunks.
+    """Counts of one or several chunks, with at most two distinct labels.
 
-    Attributes
-    ----------
-    labels : list
-        The distinct labels, at most two.
-    n_samples : int
-        Number of samples.
-    scores : ndarray of shape (n_distinct,)
-        The distinct scores, or those of the positives, best first.
-    sizes, hits : ndarray of int64 of shape (n_distinct,)
-        Number of samples (or only of positives), and of positives, with each of these scores.
+    `scores` are the distinct scores, or those of the positives, best first; `sizes` and `hits`
+    count the samples (or only the positives) and the positives with each of them.
     """
 
     labels: list[Any]

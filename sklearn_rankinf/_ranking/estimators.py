@@ -19,28 +19,7 @@ def estimator_scores(
 ) -> NDArray[np.float64]:
     """Scores of a fitted estimator, larger for samples more likely to be positive.
 
-    Parameters
-    ----------
-    estimator : object
-        A fitted classifier, or a regressor with ``response_method="predict"``.
-    X : array-like of shape (n_samples, n_features)
-        The samples.
-    pos_label : int, float, bool or str
-        The label of the positives.
-    response_method : str or sequence of str
-        Methods that return the scores; the first available one is used.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        The scores.
-
-    Raises
-    ------
-    TypeError
-        If the estimator has none of the methods.
-    ValueError
-        If `pos_label` is not one of the classes, or if the estimator has several outputs.
+    They come from the first of the methods that the estimator has.
     """
     names = [response_method] if isinstance(response_method, str) else list(response_method)
     name = next((name for name in names if hasattr(estimator, name)), None)
@@ -82,15 +61,7 @@ def rows(data: Any, indices: ArrayLike) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """A fitted estimator with its training and held-out rows.
-
-    Attributes
-    ----------
-    estimator : object
-        The estimator.
-    train, test : ndarray of int
-        Indices of the rows.
-    """
+    """A fitted estimator with the indices of its training and held-out rows."""
 
     estimator: Any
     train: NDArray[np.int64]
@@ -149,29 +120,9 @@ def read_splits(
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Read the training and the held-out rows of each fold as arrays of row numbers.
 
-    Parameters
-    ----------
-    splits : iterable of pairs
-        Row numbers, or boolean masks with one entry for each row.
-    n_samples : int
-        Number of rows.
-    what : str
-        Name of the folds in messages.
-    may_overlap : bool
-        Whether a fold may hold out rows of its training set, because nothing is fitted to it.
-
-    Returns
-    -------
-    list of tuple of ndarray
-        The rows of each fold.
-
-    Raises
-    ------
-    TypeError
-        If rows are neither integers nor booleans.
-    ValueError
-        If there are no folds, if a fold is no pair, if rows are missing, out of range or held out
-        twice in one fold, or if a fold trains on rows that it holds out.
+    A fold is a pair of row numbers, or of boolean masks with one entry for each row. A fold
+    `may_overlap` with its training set where nothing is fitted to it. `what` names folds in
+    messages.
     """
     read = []
     for number, split in enumerate(splits):

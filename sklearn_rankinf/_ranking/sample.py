@@ -39,21 +39,10 @@ _UNITS = (("strata", "stratum"), ("clusters", "cluster"), ("groups", "query"))
 class Design:
     """How items were sampled, as numbers: what may be exchanged, and over what errors are summed.
 
-    Attributes
-    ----------
-    n_items : int
-        Number of items.
-    strata, clusters, groups : ndarray of int of shape (n_items,) or None
-        Number from 0 of the stratum, the cluster and the query of each item, in order of
-        appearance.
-    positions : ndarray of int of shape (n_items,) or None
-        Numbers in the order of the times or positions of the items.
-    block_length : int or None
-        Number of consecutive items that are permuted as a block; None for shifts.
-    weights : ndarray of shape (n_items,) or None
-        Weights relative to the largest one; None if they are equal.
-    names : dict of str to list
-        What was numbered: the names of the strata, clusters and queries.
+    `strata`, `clusters` and `groups` number from 0 the stratum, the cluster and the query of each
+    item, in order of appearance, and `names` lists what was numbered. `positions` are numbers in
+    the order of the times of the items, of which `block_length` are permuted as a block; None for
+    shifts. `weights` are relative to the largest one, and None if they are equal.
     """
 
     n_items: int
@@ -199,21 +188,8 @@ class Design:
     def errors(self, values: Floats, positive: NDArray[np.bool_]) -> Floats:
         r"""Values whose squares and products add up to variances and covariances.
 
-        Parameters
-        ----------
-        values : ndarray of shape (n_items,) or (n_items, n_rankers)
-            Influence of each item, on one metric of one ranking or on several.
-        positive : ndarray of bool of shape (n_items,)
-            The positives.
-
-        Returns
-        -------
-        ndarray of shape (n_units,) or (n_units, n_rankers)
-            Values of the items, or their sums over clusters.
-
-        Notes
-        -----
-        Each class, within each stratum, is centred at its mean and multiplied by
+        These are the influence of each item on the metric of one or several rankings, or its sums
+        over clusters. Each class, within each stratum, is centred at its mean and multiplied by
         :math:`\sqrt{c/(c-1)}`, with the number c of clusters that have an item of the class; for
         single items that is :math:`\sqrt{m/(m-1)}` and :math:`\sqrt{n_0/(n_0-1)}`. These are
         Obuchowski's factors [1]_ for the classes; for the product of both classes hers is
@@ -225,12 +201,6 @@ class Design:
         ----------
         .. [1] Obuchowski, N. A. (1997). Nonparametric analysis of clustered ROC curve data.
            Biometrics, 53(2), 567-578.
-
-        Examples
-        --------
-        >>> positive = np.array([True, False, True, False])
-        >>> Design(4).errors(np.array([3.0, 1.0, 1.0, 1.0]), positive) / np.sqrt(2)
-        array([ 1.,  0., -1.,  0.])
         """
         if self.strata is not None:
             _, cells, sizes = np.unique(
@@ -264,18 +234,9 @@ class Design:
 class Sample:
     """Labels of items, their scores by one or several rankers, and the design of the sample.
 
-    Attributes
-    ----------
-    labels : ndarray of shape (n_items, n_columns)
-        The positives, in one column, or in one column for each class; or grades of relevance.
-    scores : tuple of ndarray of shape (n_items,)
-        Scores of each ranker or for each class, larger for items more likely to be positive.
-    names : list
-        Names of the rankers or of the classes.
-    design : Design
-        Clusters, strata, queries, order and weights.
-    counts : Ranking or None
-        The ranking, where it was given without its items.
+    `labels` has one column of positives or of grades of relevance, or one column for each class.
+    There are scores, larger for items more likely to be positive, and a name for each ranker or
+    each class. `counts` is the ranking, where it was given without its items.
     """
 
     labels: NDArray[Any]
@@ -296,24 +257,12 @@ class Sample:
         needs_ties: bool = True,
         **design: Any,
     ) -> Sample:
-        """Read labels, scores and design.
+        """Read labels, scores and design, whose arguments are those of `Design.read`.
 
-        Parameters
-        ----------
-        y_true, y_score : array-like, or Ranking and None
-            Labels, and scores of one ranker, of several rankers or for several classes.
-        pos_label : int, float, bool or str, default=1
-            The label of the positives.
-        columns : {"", "classes", "rankers", "predictions", "none"}, default=""
-            What the columns of the scores are. By default there is one column. Predictions are a
-            dict of predicted classes, which score 1 for positives and 0 for negatives. ``"none"``
-            reads labels alone.
-        takes_grades : bool, default=False
-            Whether labels may be grades of relevance.
-        needs_ties : bool, default=True
-            Whether ties of negatives matter, as they do for every null distribution.
-        **design
-            Arguments of `Design.read`.
+        The columns of the scores are those of one ranker by default, or of ``"classes"``,
+        ``"rankers"`` or ``"predictions"``: a dict of predicted classes, which score 1 for positives
+        and 0 for negatives; ``"none"`` reads labels alone. Ties of negatives, which `needs_ties`,
+        matter for every null distribution.
         """
         if columns in ("", "classes") and (isinstance(y_true, Ranking) or y_score is None):
             _check_has_items(y_true, y_score, design)

@@ -31,22 +31,8 @@ _FEW_FOR_INTERVAL, _RARE_FOR_INTERVAL = 30, 0.005
 class Facts:
     """What the checks read.
 
-    Attributes
-    ----------
-    sample : Sample
-        Labels and scores of all rankings.
-    alpha : float
-        Level of significance.
-    pos_label : object
-        The label of the positives.
-    labels : list
-        The distinct labels; empty if a ranking was given.
-    has_repeated_index : bool
-        Whether the labels have an index with repeated entries.
-    rankers : tuple of RankerReport
-        Results of the rankings.
-    few_labellings : str or None
-        Warning of the tests if the clusters allow only few different labellings.
+    There are no `labels` if a ranking was given. `few_labellings` is the warning of the tests if
+    the clusters allow only few different labellings.
     """
 
     sample: Sample

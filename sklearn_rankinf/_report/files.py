@@ -50,18 +50,10 @@ class CommandError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Labels and scores from a file.
+    """Labels and scores from a file: 1 for a positive, and scores by the name of their column.
 
-    Attributes
-    ----------
-    is_positive : ndarray of shape (n_samples,)
-        1 for a positive, 0 for a negative.
-    scores : dict of str to ndarray of shape (n_samples,)
-        Scores, keyed by the name of their column, larger for samples more likely to be positive.
-        Different whole numbers beyond 2**53 stay different, as integers or Python's numbers.
-    groups, clusters : ndarray of shape (n_samples,) or None
-        The query and the cluster of each sample as they are written; None if no column was given
-        for them.
+    Scores are larger for samples more likely to be positive. Different whole numbers beyond 2**53
+    stay different, as integers or Python's numbers. Queries and clusters are as they are written.
     """
 
     is_positive: NDArray[np.int64]

@@ -394,20 +394,7 @@ class SumOfWeights(Statistic):
     distribution = "weights"
 
     def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
-        """Contribution of a positive at each rank, elementwise.
-
-        Parameters
-        ----------
-        ranks : ndarray of int
-            Ranks, from 1 for the best.
-        n_samples, n_positives : int
-            Size of the ranking and number of positives.
-
-        Returns
-        -------
-        ndarray of float
-            Non-negative weights in the shape of `ranks`, which do not increase with the rank.
-        """
+        """Weight of a positive at each rank from 1, not negative and nowhere increasing."""
         raise NotImplementedError(f"{type(self).__name__} must define weights().")
 
     def weight_sums(

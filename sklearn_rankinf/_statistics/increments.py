@@ -35,12 +35,7 @@ HitValues: TypeAlias = Callable[[Integers], Floats]
 class Increments:
     """The coefficients of an additive rank statistic, block by block.
 
-    Attributes
-    ----------
-    sizes : ndarray of shape (n_blocks,)
-        Number of items in each block.
-    cross, linear, square : ndarray of shape (n_blocks,)
-        A block with ``h`` hits before it and ``y`` in it adds ``y (cross h + linear + square y)``.
+    A block with ``h`` hits before it and ``y`` in it adds ``y (cross h + linear + square y)``.
     """
 
     sizes: Integers
@@ -151,14 +146,7 @@ def blocks_of(starts: ArrayLike, sizes: ArrayLike) -> tuple[Integers, Integers]:
 class HitBlocks:
     """The blocks with hits of several lists of n items and m hits, from the first to the last.
 
-    Attributes
-    ----------
-    lists : ndarray of shape (n_blocks,)
-        Number of the list of each block.
-    starts, sizes, before, hits : ndarray of shape (n_blocks,)
-        Items before each block and in it, hits before it and in it.
-    n_lists, n_samples, n_positives : int
-        Number of lists, and of items and hits in each.
+    Each block has the number of its list, items and hits before it, and items and hits in it.
     """
 
     lists: Integers

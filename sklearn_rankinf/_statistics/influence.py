@@ -13,22 +13,13 @@ from sklearn_rankinf._statistics.increments import Floats, Integers
 
 @dataclass(frozen=True, eq=False)
 class Influence:
-    """Influence of the items of a ranking on a metric, block by block.
+    """Influence of the items of a ranking on a metric, block by block, best score first.
 
-    Parameters
-    ----------
-    tie_sizes : ndarray of int of shape (n_blocks,)
-        Number of items in each block of equal scores, best score first.
-    hits : ndarray of int of shape (n_blocks,)
-        Number of positives in each block.
-    positive, negative : ndarray of shape (n_blocks,)
-        Influence of one positive and of one negative of each block, not centred. The value of a
-        class without items in a block has no meaning; it is nan if it is computed by deletion.
-
-    Notes
-    -----
-    Variances are nan if a class has a single item, since one item has no variance. They are 0 if
-    one class is empty, since no metric then varies at fixed numbers of positives and negatives.
+    `positive` and `negative` are the influence of one positive and of one negative of each block,
+    not centred. The value of a class without items in a block has no meaning; it is nan if it is
+    computed by deletion. Variances are nan if a class has a single item, since one item has no
+    variance, and 0 if one class is empty, since no metric then varies at fixed numbers of positives
+    and negatives.
     """
 
     tie_sizes: Integers
@@ -39,19 +30,7 @@ class Influence:
     def class_variances(self) -> tuple[float, float]:
         """Variance terms of the positives and of the negatives, whose numbers are fixed.
 
-        Returns
-        -------
-        of_positives, of_negatives : float
-            The two terms of V: ``m / (m - 1)`` times the sum of squares of the centred values of
-            the positives, and likewise for the negatives.
-
-        Examples
-        --------
-        >>> from sklearn_rankinf._metrics.influence import average_precision_influence
-        >>> ranking = np.ones(8, dtype=int), np.array([1, 1, 0, 1, 0, 0, 0, 0])
-        >>> of_positives, of_negatives = average_precision_influence(*ranking).class_variances()
-        >>> round(of_positives, 8), round(of_negatives, 8)
-        (0.00694444, 0.00390625)
+        That of m positives is ``m / (m - 1)`` times the sum of squares of their centred values.
         """
         misses = self.tie_sizes - self.hits
         sizes = int(self.hits.sum()), int(misses.sum())
@@ -64,26 +43,8 @@ class Influence:
     def variance(self, *, random_positives: bool = False) -> float:
         """Variance of the metric over samples of items.
 
-        Parameters
-        ----------
-        random_positives : bool, default=False
-            Whether the number of positives is random, as in a sample of n items from a population.
-            By default the numbers of positives and of negatives are fixed.
-
-        Returns
-        -------
-        float
-            The variance.
-
-        Examples
-        --------
-        >>> from sklearn_rankinf._metrics.influence import average_precision_influence
-        >>> ranking = np.ones(8, dtype=int), np.array([1, 1, 0, 1, 0, 0, 0, 0])
-        >>> influence = average_precision_influence(*ranking)
-        >>> round(influence.variance() ** 0.5, 7)
-        0.1041667
-        >>> round(influence.variance(random_positives=True) ** 0.5, 7)
-        0.0991865
+        The numbers of positives and of negatives are fixed, or random as in a sample of n items
+        from a population.
         """
         if not random_positives:
             return sum(self.class_variances())
@@ -91,21 +52,7 @@ class Influence:
         return _sum_of_squares(values, np.concatenate([self.hits, self.tie_sizes - self.hits]))
 
     def of_items(self, blocks: Integers, is_positive: NDArray[np.bool_]) -> Floats:
-        """Influence of single items, not centred.
-
-        Parameters
-        ----------
-        blocks : ndarray of int of shape (n_items,)
-            Block of each item, from 0 for the best scores.
-        is_positive : ndarray of bool of shape (n_items,)
-            Label of each item.
-
-        Returns
-        -------
-        ndarray of shape (n_items,)
-            Values in the order of the items.
-
-        """
+        """Influence of single items in given blocks, from 0 for the best scores, not centred."""
         return np.where(is_positive, self.positive[blocks], self.negative[blocks])
 
     def times(self, factor: float) -> Influence:

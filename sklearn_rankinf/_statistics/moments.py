@@ -376,26 +376,15 @@ def linear_moments(
 ) -> tuple[Floats, Floats, Floats]:
     """Exact variance, skewness and excess kurtosis of a sum of item weights over the hits.
 
-    With c the weights less their mean [1]_, the second, third and fourth central moments are
+    The blocks stand in the last axis of weights and sizes, which may be 0. With c the weights less
+    their mean [1]_, the second, third and fourth central moments are
 
         m (n-m) / (n (n-1)) sum c^2,
         m (n-m) (n-2m) / (n (n-1) (n-2)) sum c^3,
         m (n-m) / (n (n-1) (n-2) (n-3))
             {[n (n+1) - 6 m (n-m)] sum c^4 + 3 (m-1) (n-m-1) (sum c^2)^2}.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (..., n_blocks)
-        Weight of a hit in each block.
-    sizes : ndarray of shape (..., n_blocks)
-        Numbers of items, which may be 0.
-    n_positives : int
-        Number of hits.
-
-    Returns
-    -------
-    variance, skewness, kurtosis : ndarrays
-        Skewness and kurtosis are nan if the sum does not vary.
+    Skewness and kurtosis are nan if the sum does not vary.
 
     References
     ----------
