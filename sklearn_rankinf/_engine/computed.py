@@ -555,13 +555,13 @@ class ComputedDistribution:
         """The same for each value alone: tails do not depend on what else is asked for."""
         counted, side = self._form.value(t, sign)
         lower, upper = self._tail_bounds.bounds(counted, side)
-        beyond = np.flatnonzero(sign * (t - self._mean) > 0.0)
+        near, far = self._ends[::sign]
+        certain, impossible = sign * t <= sign * near, sign * t > sign * far
+        beyond = np.flatnonzero((sign * (t - self._mean) > 0.0) & ~impossible)
         if beyond.size:
             low, high = np.exp(self._tails.log_bounds(counted[beyond], side))
             lower[beyond] = np.maximum(lower[beyond], low)
             upper[beyond] = np.minimum(upper[beyond], high)
-        near, far = self._ends[::sign]
-        certain, impossible = sign * t <= sign * near, sign * t > sign * far
         return np.where(certain, 1.0, lower), np.where(impossible, 0.0, upper)
 
     @cached_property

@@ -581,8 +581,12 @@ class _Step:
 
     def hits(self, ahead: Floats) -> Floats:
         """Log weights of the hits in the block, given all blocks."""
+        n_rows = self._past.size
+        if self.y.size <= 2:
+            rows = (ahead[i : i + n_rows] + self._past for i in range(self.y.size))
+            return np.asarray(self._of_hits + np.array([_log_sum(each) for each in rows]))
         sums = _log_convolution(ahead, self._past[::-1])
-        return np.asarray(self._of_hits + sums[self._of_rows.size - 1 :][: self.y.size])
+        return np.asarray(self._of_hits + sums[n_rows - 1 :][: self.y.size])
 
 
 def weights_ahead(
@@ -605,8 +609,14 @@ def weights_ahead(
 def _log_convolution(log_a: Floats, log_b: Floats) -> Floats:
     """Log of the convolution: of parts in the range of floats, which are added in logarithms.
 
-    Where parts are many, all terms are.
+    Where parts are many, or an item is a block, all terms are.
     """
+    if log_b.size <= 2:
+        log_sums = np.full(log_a.size + log_b.size - 1, -np.inf)
+        log_sums[: log_a.size] = log_a + log_b[0]
+        if log_b.size == 2:
+            np.logaddexp(log_sums[1:], log_a + log_b[1], out=log_sums[1:])
+        return log_sums
     parts = list(itertools.product(_in_range(log_a), _in_range(log_b)))
     width = log_a.size + log_b.size - 1
     if len(parts) > 1 and log_a.size * log_b.size < SETTINGS.logarithms_of_part * len(parts):
@@ -625,6 +635,12 @@ def _log_convolution(log_a: Floats, log_b: Floats) -> Floats:
         part = log_sums[i + j : i + j + sums.size]
         np.logaddexp(part, sums, out=part)
     return log_sums
+
+
+def _log_sum(logs: Floats) -> float:
+    """Log of a sum; -inf of nothing."""
+    top = float(logs.max())
+    return top + math.log(np.exp(logs - top).sum()) if top > -math.inf else top
 
 
 def _in_range(logs: Floats) -> list[tuple[int, Floats]]:
