@@ -572,12 +572,10 @@ class _LogOdds:
         return _width(self.a, self.b)
 
     def cdf(self, t: Floats) -> Floats:
-        """Probability of at most t."""
         share = special.expit(t[..., None] + self.log_w)
         return np.asarray(special.betainc(self.a, self.b, share) @ self.weights)
 
     def sf(self, t: Floats) -> Floats:
-        """Probability of more than t."""
         share = special.expit(-t[..., None] - self.log_w)
         return np.asarray(special.betainc(self.b, self.a, share) @ self.weights)
 

@@ -421,17 +421,14 @@ class _Swaps:
 
     @property
     def n_true(self) -> int:
-        """Largest X."""
         return int(self.n_units @ self.true)
 
     @property
     def n_false(self) -> int:
-        """Largest Z."""
         return int(self.n_units @ np.abs(self.false))
 
     @property
     def least_false(self) -> int:
-        """Smallest Z."""
         return int(self.n_units @ np.maximum(-self.false, 0))
 
     @property
@@ -476,7 +473,6 @@ class _Swaps:
         return joint
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> tuple[Integers, Integers]:
-        """Draw X and Z."""
         moved = rng.binomial(self.n_units, 0.5, size=(n_draws, self.n_units.size))
         return moved @ self.true, self.least_false + moved @ self.false
 
@@ -731,7 +727,6 @@ class _CalledSwaps:
 
     @property
     def n_units(self) -> int:
-        """Number of units that are swapped."""
         return int(self.units.max()) + 1 if self.units.size else 0
 
     def reaching(self, value_a: float, value_b: float) -> _CalledSwaps:
@@ -767,7 +762,6 @@ class _CalledSwaps:
         return difference >= self.reached, -difference >= self.reached
 
     def count_large(self, n_draws: int, rng: np.random.Generator) -> int:
-        """Number of random swaps that are as extreme."""
         greater, less = self._is_large(rng.random((n_draws, self.n_units)) < 0.5)
         extreme = {"two-sided": greater | less, "greater": greater, "less": less}
         return int(np.sum(extreme[self.alternative]))

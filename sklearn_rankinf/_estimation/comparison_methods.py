@@ -147,12 +147,10 @@ class Difference:
 
     @property
     def has_both(self) -> bool:
-        """Whether there are positives and negatives."""
         return self.sample.has_both
 
     @property
     def df(self) -> int:
-        """Degrees of freedom of the standard error."""
         return self.sample.n_independent[0] - 1
 
     def of_queries(self) -> dict[str, Any]:
@@ -167,7 +165,6 @@ class Difference:
 
     @property
     def difference(self) -> float:
-        """The first value less the second."""
         return self.values[0] - self.values[1]
 
     @cached_property
@@ -177,7 +174,6 @@ class Difference:
 
     @property
     def standard_error(self) -> float:
-        """Standard error of the difference."""
         if not self.metric.has_influence or not self.sample.has_both:
             return math.nan
         (one, both), (_, other) = self.covariance
@@ -374,11 +370,9 @@ class _Bootstrap:
     sample: Sample
 
     def chunks(self, n_resamples: int) -> list[int]:
-        """Return the sizes of the chunks of resamples."""
         return chunk_sizes(n_resamples, self.sample.n_items, CELLS_PER_CHUNK)
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
-        """Draw differences."""
         positive = self.sample.positive
         positives, negatives = np.flatnonzero(positive), np.flatnonzero(~positive)
         found = np.empty(n_draws)
@@ -469,7 +463,6 @@ class Runs:
 
     @property
     def df(self) -> int:
-        """Degrees of freedom of the standard error."""
         return self.differences.size - 1
 
     @property
@@ -485,16 +478,13 @@ class Runs:
 
     @property
     def difference(self) -> float:
-        """The mean difference."""
         return float(self.differences.mean())
 
     @property
     def standard_error(self) -> float:
-        """Standard error of the mean difference."""
         return standard_error_of_mean(self.differences, self.clusters)
 
     def of_queries(self) -> dict[str, Any]:
-        """Fields of the result on queries."""
         return {
             "n_queries": self.differences.size,
             "queries": self.sample.design.names["groups"],
@@ -502,7 +492,6 @@ class Runs:
         }
 
     def interval(self, method: str = "t") -> Callable[[float], tuple[float, float]]:
-        """Interval of the mean difference."""
         values, draws = self.differences, self.draws
         if self.clusters is not None:
             return partial(clustered_mean_limits, values, self.clusters)

@@ -69,7 +69,6 @@ class Estimate:
 
     @property
     def maximum(self) -> float:
-        """Largest possible value of a ranking."""
         return float(self.metric.maximum(*self.size))
 
     @property
@@ -80,7 +79,6 @@ class Estimate:
 
     @property
     def standard_error(self) -> float:
-        """Square root of the variance."""
         return math.sqrt(self.variance)
 
 
@@ -110,7 +108,6 @@ def covariance_of_values(metric: Statistic, sample: Sample) -> Floats:
 
 
 def influence_of_items(metric: Statistic, sample: Sample, ranker: int = 0) -> Floats:
-    """Influence of every item."""
     found = influence_of(metric, sample.rankings[ranker])
     return found.of_items(sample.places(ranker), sample.positive)
 

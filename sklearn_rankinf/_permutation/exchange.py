@@ -89,7 +89,6 @@ class Exchange:
 
     @property
     def n_units(self) -> int:
-        """Number of units."""
         return sum(items.shape[0] * items.shape[1] for items in self.shapes)
 
     def first_items(self) -> tuple[Integers, Integers]:
@@ -142,11 +141,9 @@ class _HitsOfWholeUnits:
 
     @property
     def n_drawn(self) -> int:
-        """Number of random numbers for a draw."""
         return sum(len(items) * ranks_drawn(items.shape[1], hits) for items, hits in self._drawn)
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Integers:
-        """Draw items, one row for each draw."""
         found = [np.broadcast_to(self._fixed, (n_draws, self._fixed.size))]
         for items, n_hits in self._drawn:
             n_classes, n_units, _ = items.shape
@@ -169,11 +166,9 @@ class _HitsInsideUnits:
 
     @property
     def n_drawn(self) -> int:
-        """Number of random numbers for a draw."""
         return sum(items.shape[0] * items.shape[1] for items in self._items)
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Integers:
-        """Draw items, one row for each draw."""
         found = [np.empty((n_draws, 0), dtype=np.int64)]
         for items, (classes, units, places) in zip(self._items, self._hits, strict=True):
             order = _orders(items, n_draws, rng)
@@ -206,11 +201,9 @@ class Shifts:
 
     @property
     def n_strata(self) -> int:
-        """Number of series."""
         return self._lengths.size
 
     def hit_items(self, is_hit: NDArray[np.bool_]) -> ShiftedHits:
-        """Draws of the items to which the hits are assigned."""
         return ShiftedHits(self, np.flatnonzero(is_hit))
 
     def draw_rows(self, n_draws: int, rng: np.random.Generator) -> Integers:
@@ -237,11 +230,9 @@ class Shifts:
         return self._in_order[self._starts[series] + places]
 
     def log_n_arrangements(self, kinds: Integers) -> float:
-        """Logarithm of the number of different arrangements; equal kinds are equal labels."""
         return math.fsum(math.log(_period(own)) for own in self._kinds_of_series(kinds))
 
     def n_fixed(self, kinds: Integers) -> int:
-        """Number of items whose label is the same in every arrangement."""
         return sum(own.size for own in self._kinds_of_series(kinds) if np.all(own == own[0]))
 
     def _kinds_of_series(self, kinds: Integers) -> list[Integers]:
@@ -256,15 +247,12 @@ class ShiftedHits:
 
     @property
     def n_drawn(self) -> int:
-        """Number of numbers for a draw."""
         return max(self._hits.size, self._shifts.n_strata)
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Integers:
-        """Draw items, one row for each draw."""
         return self._shifts.shifted(self._hits, self._shifts.draw(n_draws, rng))
 
     def listed(self, first: int, last: int) -> Integers:
-        """Items for the shifts with the numbers from `first` to before `last`."""
         return self._shifts.shifted(self._hits, self._shifts.listed(first, last))
 
 
@@ -350,27 +338,21 @@ class ExchangedHits:
 
     @property
     def n_listed(self) -> int | None:
-        """Number of arrangements; None if they are not listed."""
         return self.exchange.n_listed
 
     def best(self) -> float:
-        """Value of a perfect ranking."""
         return self._best
 
     def exact_moments(self) -> tuple[float | None, float | None]:
-        """No exact mean and variance."""
         return None, None
 
     def chunks(self, n_resamples: int) -> list[int]:
-        """Sizes of the chunks for `n_resamples` draws."""
         return chunk_sizes(n_resamples, max(self._hits.n_drawn, self._n_hits))
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
-        """Draw independent values."""
         return self._of_items(self._hits.draw(n_draws, rng))
 
     def listed(self, first: int, last: int) -> Floats:
-        """Values of the arrangements with the numbers from `first` to before `last`."""
         assert isinstance(self._hits, ShiftedHits)
         return self._of_items(self._hits.listed(first, last))
 

@@ -59,7 +59,6 @@ class Factor:
 
     @property
     def total(self) -> float:
-        """Sum of the values."""
         return float(self.values.sum())
 
     @cached_property
@@ -118,7 +117,6 @@ class GradedGain:
 
     @property
     def n_items(self) -> int:
-        """Number of items."""
         return self.relevances.size
 
     @cached_property
@@ -232,7 +230,6 @@ class _Placement:
 
     @property
     def n_drawn(self) -> int:
-        """Number of random numbers for a draw."""
         return ranks_drawn(self.other.values.size, self.factor.moved.size)
 
     @property
@@ -247,7 +244,6 @@ class _Placement:
         return number
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
-        """Draw independent values."""
         moved, n_items = self.factor.moved, self.other.values.size
         items = uniform_hit_ranks(n_items, moved.size, n_draws, rng)
         gained = np.broadcast_to(moved, items.shape)
@@ -256,7 +252,6 @@ class _Placement:
         return self._values(items, gained)
 
     def listed(self, first: int, last: int) -> Floats:
-        """Values of the arrangements with the numbers from `first` to before `last`."""
         numbers = np.arange(first, last)
         taken = np.empty((numbers.size, 0), dtype=np.int64)
         n_free, items = self.factor.values.size, [taken]
@@ -289,11 +284,9 @@ class _Permutation:
 
     @property
     def n_drawn(self) -> int:
-        """Number of random numbers for a draw."""
         return self.factor.values.size
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
-        """Draw independent values."""
         rows = np.broadcast_to(self.factor.values, (n_draws, self.n_drawn))
         return np.asarray(rng.permuted(rows, axis=1) @ self.other.values)
 
@@ -311,11 +304,9 @@ class _Tables:
 
     @property
     def n_drawn(self) -> int:
-        """Number of cells of a table."""
         return self.gains.levels[0].size * self.discounts.levels[0].size
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
-        """Draw independent values."""
         (gains, n_rows), (discounts, n_columns) = self.gains.levels, self.discounts.levels
         distribution = random_table(n_rows, n_columns)
         tables = distribution.rvs(size=n_draws, method="patefield", random_state=rng)
@@ -333,20 +324,16 @@ class _Rearrangement:
 
     @property
     def n_drawn(self) -> int:
-        """Number of random numbers for a draw."""
         return self._discounts.size
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
-        """Draw independent values."""
         return self._of_rows(self._exchange.draw_rows(n_draws, rng))
 
     @property
     def n_listed(self) -> int | None:
-        """Number of arrangements; None if they are not listed."""
         return self._exchange.n_listed
 
     def listed(self, first: int, last: int) -> Floats:
-        """Values of the arrangements with the numbers from `first` to before `last`."""
         assert isinstance(self._exchange, Shifts)
         return self._of_rows(self._exchange.list_rows(first, last))
 
@@ -373,15 +360,12 @@ class PermutedGain:
 
     @property
     def n_listed(self) -> int | None:
-        """Number of equally likely arrangements; None if they are not listed."""
         return self._lists.n_listed
 
     def observed(self) -> float:
-        """Value for the labels as they are."""
         return self._gain.observed()
 
     def best(self) -> float:
-        """Value of a perfect ranking without ties."""
         return self._gain.best()
 
     def exact_moments(self) -> tuple[float | None, float | None]:
@@ -395,15 +379,12 @@ class PermutedGain:
         )
 
     def chunks(self, n_resamples: int) -> list[int]:
-        """Sizes of the chunks for `n_resamples` draws."""
         return chunk_sizes(n_resamples, self._draws.n_drawn)
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
-        """Draw independent values."""
         return self._draws.draw(n_draws, rng)
 
     def listed(self, first: int, last: int) -> Floats:
-        """Values of the arrangements with the numbers from `first` to before `last`."""
         return self._lists.listed(first, last)
 
     @cached_property

@@ -164,7 +164,6 @@ class JointLists:
         return f"n_lists={self._n_lists}, {self._exchange!r}"
 
     def best(self) -> float:
-        """Mean over the lists when each of them is ranked perfectly."""
         return self._best
 
     def exact_moments(self) -> tuple[float | None, float | None]:
@@ -172,12 +171,10 @@ class JointLists:
         return self._mean, None
 
     def chunks(self, n_resamples: int) -> list[int]:
-        """Sizes of the chunks for `n_resamples` draws."""
         per_draw = max(self._hits.n_drawn, self._n_hits, self._n_lists)
         return chunk_sizes(n_resamples, per_draw)
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
-        """Draw independent means over the lists."""
         return np.asarray(self.draw_lists(n_draws, rng).mean(axis=1))
 
     def draw_lists(self, n_draws: int, rng: np.random.Generator) -> Floats:

@@ -82,7 +82,6 @@ class NullSampler:
             self._values = statistic.hit_values(n_samples, n_positives, tie_sizes)
 
     def chunks(self, n_resamples: int) -> list[int]:
-        """Sizes of the chunks for `n_resamples` draws."""
         drawn = ranks_drawn(self._n_samples, self._n_positives)
         return chunk_sizes(n_resamples, self._n_blocks if self._by_block else drawn)
 
@@ -99,7 +98,6 @@ class NullSampler:
         return self._n_blocks <= self._n_positives and self._n_samples < 10**9
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
-        """Draw independent values of the statistic."""
         if self._n_positives == 0:
             return np.zeros(n_draws)
         if self._by_block and self._ends is not None:

@@ -31,7 +31,6 @@ class MeanSampler:
         return max(chunks, key=len, default=[n_resamples])
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
-        """Draw independent values of the mean."""
         total = np.full(n_draws, float(self._constant))
         for sampler, count in self._samplers:
             for _ in range(count):

@@ -170,12 +170,10 @@ class _Cells:
 
     @property
     def n_cells(self) -> int:
-        """Length of the list."""
         return self.ranks.size
 
     @property
     def n_positives(self) -> int:
-        """Number of hits in the list."""
         return int(self.hits[0].size)
 
     @cached_property
@@ -211,7 +209,6 @@ class _Cells:
         return self.ranks[where[:, rows], columns]
 
     def blocks(self, ranks: Integers) -> Integers:
-        """Blocks of ranks."""
         return ranks if self.tie_sizes is None else self._block_of_rank[ranks]
 
 
@@ -248,7 +245,6 @@ class _WeightsOfItems:
         self._weight_to_end = np.cumsum(self._weight_of_rank)[cells.ends - 1]
 
     def values(self, where: Integers) -> tuple[Floats, Floats]:
-        """Values and the weight of the hits for rows of labels that move to the items `where`."""
         return self._of_ranks(np.sort(self._cells.hit_ranks(where), axis=1))
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
@@ -279,7 +275,6 @@ class _WeightsOfLabels:
         return float(weights[0]) if weights.size else 0.0
 
     def values(self, where: Integers) -> tuple[Floats, Floats]:
-        """Values and the weight of the hits for rows of labels that move to the items `where`."""
         ranks = self._cells.hit_ranks(where)
         order = np.argsort(ranks, axis=1)
         blocks = self._cells.blocks(np.take_along_axis(ranks, order, axis=1))
@@ -374,16 +369,13 @@ class PermutedRows:
 
     @property
     def n_listed(self) -> int | None:
-        """Number of arrangements; None if they are not listed."""
         return None if self.exchange is None else self.exchange.n_listed
 
     @property
     def tie_sizes(self) -> Integers | None:
-        """Sizes of the blocks of equal scores in the first list."""
         return self.rankings[0].tie_sizes
 
     def observed(self) -> float:
-        """Value for the labels as they are."""
         return float(self._values(np.arange(self._n_items)[None, :])[0])
 
     def best(self) -> float:
@@ -406,14 +398,12 @@ class PermutedRows:
         return float(self._mean_over_lists(np.array(means)[:, None], masses[:, None])[0]), None
 
     def chunks(self, n_resamples: int) -> list[int]:
-        """Sizes of the chunks for `n_resamples` draws."""
         cells = self.rankings[0]
         if self._by_hits is None:
             return chunk_sizes(n_resamples, cells.n_cells)
         return chunk_sizes(n_resamples, ranks_drawn(cells.n_cells, cells.n_positives))
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
-        """Draw independent values."""
         if self._by_hits is not None:
             return self._by_hits.draw(n_draws, rng)
         if self.exchange is not None:
@@ -422,7 +412,6 @@ class PermutedRows:
         return self._values(rng.permuted(in_order, axis=1))
 
     def listed(self, first: int, last: int) -> Floats:
-        """Values of the arrangements with the numbers from `first` to before `last`."""
         assert isinstance(self.exchange, Shifts)
         return self._values(self.exchange.list_rows(first, last))
 

@@ -192,17 +192,14 @@ class SwapSampler:
 
     @property
     def n_units(self) -> int:
-        """Number of items or clusters whose swap can change the difference."""
         return int(self._changes.shape[1])
 
     @property
     def n_listed(self) -> int | None:
-        """Number of different swaps; None if they are not listed."""
         return _n_listed(self.n_units)
 
     @property
     def tolerance(self) -> float:
-        """Differences closer to each other than this are equal."""
         return _EQUAL * float(self._statistic.best(self._n_samples, self._n_positives))
 
     def observed(self) -> float:
@@ -210,16 +207,13 @@ class SwapSampler:
         return float(self._differences(np.zeros((self.n_units, 1), dtype=np.uint8))[0])
 
     def chunks(self, n_resamples: int) -> list[int]:
-        """Sizes of the chunks for `n_resamples` draws."""
         return chunk_sizes(n_resamples, self._n_samples + len(self._counts_a), CELLS_PER_CHUNK)
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
-        """Draw independent differences."""
         bits = _random_bits(self.n_units, n_draws, rng)
         return self._differences(bits, rng if self._ties == "random" else None)
 
     def listed(self, first: int, last: int) -> Floats:
-        """Differences of the swaps with the numbers from `first` to before `last`; 0 is none."""
         return self._differences(_listed_bits(self.n_units, first, last))
 
     def _differences(
@@ -254,33 +248,26 @@ class SignFlipSampler:
 
     @property
     def n_units(self) -> int:
-        """Number of queries or clusters whose flip changes the mean."""
         return int(self._parts.size)
 
     @property
     def n_listed(self) -> int | None:
-        """Number of different flips; None if they are not listed."""
         return _n_listed(self.n_units)
 
     @property
     def tolerance(self) -> float:
-        """Differences closer to each other than this are equal."""
         return _EQUAL * float(np.abs(self._parts).sum())
 
     def observed(self) -> float:
-        """Mean difference without any flip."""
         return float(self._parts.sum())
 
     def chunks(self, n_resamples: int) -> list[int]:
-        """Sizes of the chunks for `n_resamples` draws."""
         return chunk_sizes(n_resamples, self.n_units, CELLS_PER_CHUNK)
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
-        """Draw independent mean differences."""
         return self._means(_random_bits(self.n_units, n_draws, rng))
 
     def listed(self, first: int, last: int) -> Floats:
-        """Mean differences of the flips with the numbers from `first` to before `last`."""
         return self._means(_listed_bits(self.n_units, first, last))
 
     def _means(self, is_flipped: NDArray[np.uint8]) -> Floats:

@@ -176,11 +176,9 @@ class ProportionalOdds(RankingModel):
     has_placements = True
 
     def positives_above(self, effect: Any, z: Floats) -> Floats:
-        """Logit of the share of positives above, from that of the negatives."""
         return _logit_of_complement(np.exp(effect) * log_expit(-z))
 
     def rankings(self, n_samples: int, n_positives: int, seed: Any) -> RankingDraws:
-        """Draws of rankings."""
         return OddsRankings(n_samples, n_positives, seed)
 
     def placement_probabilities(self, ranks: Integers, n: int, effect: float) -> Floats:
@@ -213,14 +211,12 @@ class Binormal(RankingModel):
     """Positives score N(d, 1), negatives N(0, 1), and the AUC has the logit effect."""
 
     def positives_above(self, effect: Any, z: Floats) -> Floats:
-        """Logit of the share of positives above, from that of the negatives."""
         lower = np.where(z < 0.0, ndtri_exp(log_expit(-np.abs(z))), 0.0)
         quantile = np.where(z < 0.0, lower, -ndtri_exp(log_expit(-np.abs(z))))
         moved = quantile + self.parameters(effect)
         return np.asarray(log_ndtr(moved) - log_ndtr(-moved))
 
     def rankings(self, n_samples: int, n_positives: int, seed: Any) -> RankingDraws:
-        """Draws of rankings."""
         return BinormalRankings(n_samples, n_positives, seed)
 
     def parameters(self, effects: Any) -> Floats:

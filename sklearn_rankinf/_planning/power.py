@@ -279,7 +279,6 @@ class Design:
         n_resamples: Any,
         random_state: Any,
     ) -> Design:
-        """Check the options."""
         chosen = as_metric(metric)
         alpha = check_between(alpha, "alpha")
         model = check_option(model, "model", MODELS)
@@ -351,7 +350,6 @@ class SizedDesign:
 
     @cached_property
     def region(self) -> Region:
-        """Critical region of the test."""
         if self.m in (0, self.n):
             return NOTHING
         if self.event is None:
@@ -453,7 +451,6 @@ class SizedDesign:
 
     @property
     def _listed(self) -> Floats:
-        """Values of all placements."""
         if not hasattr(self, "_values"):
             self._values = self._values_of(self._all_ranks)
         return self._values

@@ -61,7 +61,6 @@ class DistributionShape:
 
     @property
     def centres(self) -> Floats:
-        """Middles of the bins."""
         return 0.5 * (self.edges[1:] + self.edges[:-1])
 
     def heights_of(self, sample: Floats) -> Floats:

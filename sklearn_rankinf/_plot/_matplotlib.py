@@ -36,7 +36,6 @@ def merged_style(default: Mapping[str, Any], given: Mapping[str, Any] | None) ->
 
 
 def hide_spines(ax: Any) -> None:
-    """Hide the top and right spines."""
     ax.spines[["top", "right"]].set_visible(False)
 
 

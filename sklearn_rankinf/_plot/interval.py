@@ -229,7 +229,6 @@ def draw_chance_levels(
 
 
 def _title(result: MetricIntervalResult) -> str:
-    """Label of the axis."""
     title = str(result.metric.title)
     if result.n_queries is not None:
         title = f"Mean {in_sentence(title)}"

@@ -341,6 +341,5 @@ def _symbol(result: Any) -> str:
 
 
 def _title(result: Any) -> str:
-    """Name of the statistic on an axis."""
     title = str(result.metric.title)
     return f"Mean {in_sentence(title)}" if isinstance(result, QueriesTestResult) else title

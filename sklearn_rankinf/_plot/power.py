@@ -295,7 +295,6 @@ class _Design:
 
     @classmethod
     def of(cls, lines: Mapping[str, Sequence[MetricPowerResult]], x_axis: Any) -> _Design:
-        """Determine which quantities vary."""
         results = [result for line in lines.values() for result in line]
         alphas = sorted({result.alpha for result in results})
         if len(alphas) > 1:
@@ -326,7 +325,6 @@ class _Design:
         return cls(x_axis, _xlabel(x_axis, results), alphas[0])
 
     def places(self, results: Sequence[MetricPowerResult]) -> Floats:
-        """Coordinates of the points on the x-axis."""
         return np.array([getattr(result, self.x_axis) for result in results], dtype=float)
 
 
@@ -374,7 +372,6 @@ def _prevalence(results: Sequence[MetricPowerResult]) -> float | None:
 
 
 def _points(n_samples: Any, n_positives: Any, odds: Any, auc: Any) -> list[dict[str, Any]]:
-    """Sizes and effect of each point."""
     given = {"n_samples": n_samples, "n_positives": n_positives, "odds": odds, "auc": auc}
     arrays = {name: np.asarray(value) for name, value in given.items() if np.ndim(value)}
     for name, values in arrays.items():

@@ -421,7 +421,6 @@ class _Picture:
 
     @property
     def listed_levels(self) -> str:
-        """The levels, in percent."""
         alpha = self.curves[0].alpha[self.levels]
         return ", ".join(f"{100.0 * level:g}" for level in alpha.tolist()) + " %"
 
@@ -456,7 +455,6 @@ class _Picture:
         return _thinned(self.places(curve, k), y, self.log_scale)
 
     def places(self, curve: TopKSignificanceCurve, k: Any) -> Any:
-        """Coordinates of numbers of samples on the x-axis."""
         return k * (100.0 / curve.n_samples) if self.view.in_percent else k
 
     def _unit(self, curve: TopKSignificanceCurve) -> float:
@@ -486,7 +484,6 @@ class _Legend:
         self._labels.append(label)
 
     def draw(self, ax: Any) -> None:
-        """Draw the legend."""
         ax.legend(self._handles, self._labels, handler_map=self._handlers, **legend_place(ax))
 
 

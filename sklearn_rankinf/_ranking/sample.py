@@ -121,7 +121,6 @@ class Design:
 
     @property
     def named(self) -> str:
-        """Names of the restrictions, for messages."""
         return " and ".join(self.restrictions)
 
     def exchangeable(
@@ -163,7 +162,6 @@ class Design:
             )
 
     def _blocks(self, series: Integers) -> Integers:
-        """Blocks of consecutive items."""
         assert self.positions is not None
         assert self.block_length is not None
         lengths = np.bincount(series)
@@ -284,12 +282,10 @@ class Sample:
 
     @property
     def n_items(self) -> int:
-        """Number of items."""
         return self.design.n_items
 
     @property
     def positive(self) -> NDArray[np.bool_]:
-        """The positives of the first class."""
         return np.asarray(self.labels[:, 0], dtype=bool)
 
     @property
@@ -299,17 +295,14 @@ class Sample:
 
     @property
     def n_positives(self) -> int:
-        """Number of positives of the first class."""
         return self.rankings[0].n_positives if self.counts else int(self.positive.sum())
 
     @property
     def is_graded(self) -> bool:
-        """Whether the labels are grades of relevance."""
         return self.counts is None and self.labels.dtype.kind == "f"
 
     @property
     def has_both(self) -> bool:
-        """Whether there are positives and negatives."""
         return 0 < self.n_positives < self.n_items
 
     @cached_property
@@ -346,7 +339,6 @@ class Sample:
 
     @property
     def n_without_positives(self) -> int:
-        """Number of queries without positives."""
         assert self.design.groups is not None
         return int(np.sum(np.bincount(self.design.groups, self.positive) == 0))
 
@@ -379,7 +371,6 @@ class Sample:
 
     @property
     def n_independent(self) -> tuple[int, int]:
-        """Numbers of independent positives and negatives, or of clusters that have them."""
         return self.design.n_independent(self.positive)
 
 

@@ -45,12 +45,10 @@ class Facts:
 
     @property
     def has_clusters(self) -> bool:
-        """Whether clusters were given."""
         return self.sample.design.clusters is not None
 
     @property
     def clusters(self) -> list[Any]:
-        """Names of the clusters."""
         return self.sample.design.names.get("clusters", [])
 
     @cached_property
@@ -75,7 +73,6 @@ class Check(NamedTuple):
     is_of_each: bool
 
     def apply(self, facts: Facts) -> Iterator[ReportCheck]:
-        """Return the findings."""
         rankings = zip(facts.rankers, facts.sample.rankings, strict=True)
         cases: Any = [(one.name, one, ranking) for one, ranking in rankings]
         for name, *about in cases if self.is_of_each else [(None,)]:

@@ -489,7 +489,6 @@ def is_same_file(path: str, source: str) -> bool:
 
 
 def write_text(path: str, text: str) -> str:
-    """Write a text to a file."""
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:

@@ -374,7 +374,6 @@ class _Study:
         return self.facts.sample
 
     def report(self, k: Any) -> RankSignificanceReport:
-        """Test, compare and check all rankings."""
         sample, facts = self.sample, self.facts
         cuts, notes = self._cuts(k)
         notes += self._left_out()
@@ -403,7 +402,6 @@ class _Study:
         )
 
     def _of_ranker(self, index: int, cuts: Sequence[float]) -> RankerReport:
-        """Return the results of one ranking."""
         name, ranking = self.sample.names[index], self.sample.rankings[index]
         curve = self._curve(ranking)
         return RankerReport(

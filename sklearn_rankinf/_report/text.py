@@ -176,7 +176,6 @@ def _percent(share: float) -> str:
 
 
 def _at_largest_k(ranker: RankerReport) -> str:
-    """Return a sentence on the hits at the largest k."""
     at_k = max(ranker.at_k, key=lambda one: one.k)
     own, interval = at_k.interval, ""
     if own is not None:
@@ -312,7 +311,6 @@ def _error(ranker: RankerReport) -> str:
 
 
 def _limits(level: str) -> list[Column]:
-    """Return the columns of confidence limits."""
     return [
         ("lower", level, lambda row: _decimals(getattr(row, "low", None))),
         ("upper", level, lambda row: _decimals(getattr(row, "high", None))),
@@ -360,7 +358,6 @@ def _needed(at_k: HitsReport) -> str:
 
 
 def tables(report: Findings, name: Name) -> list[ReportTable]:
-    """Return the tables of a report."""
     rankers = report.rankers
     first: Column = ("", "ranking", lambda one: name(one.name))
     found = [_main_table(report, first), *_hits_tables(report, name)]
@@ -492,12 +489,10 @@ def header(report: Findings) -> str:
 
 
 def in_sentences(name: str) -> str:
-    """Shorten a name for a sentence."""
     return shortened(name, _IN_SENTENCE)
 
 
 def in_tables(name: str) -> str:
-    """Shorten a name for a text table."""
     return shortened(name, _IN_TABLE)
 
 

@@ -254,7 +254,6 @@ class Statistic(Metric):
         return sums.astype(float, copy=False)
 
     def evaluate(self, tie_sizes: Integers, hits: Integers) -> Any:
-        """Value for a ranking given by the sizes of its blocks and the hits in them."""
         starts = np.cumsum(tie_sizes) - tie_sizes
         n_samples, n_positives = int(np.sum(tie_sizes)), int(np.sum(hits))
         increments = self.tied(starts, tie_sizes, n_samples, n_positives)
@@ -290,21 +289,17 @@ class HitsAtK(Statistic):
 
     @property
     def horizon(self) -> int:
-        """Rank beyond which hits add nothing."""
         return int(self.k)
 
     def divided_by(self, n_samples: int, n_positives: int) -> Any:
-        """Divisor of the number of hits."""
         raise NotImplementedError(f"{type(self).__name__} must define divided_by().")
 
     def best(self, n_samples: int, n_positives: int) -> Any:
-        """Value of a perfect ranking without ties."""
         return np.minimum(n_positives, self.k) / self.divided_by(n_samples, n_positives)
 
     def tied(
         self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
     ) -> Increments:
-        """Coefficients of blocks of equal scores."""
         start, size = blocks_of(starts, sizes)
         counted = np.clip(self.k - start, 0, size)
         each = counted / (size * float(self.divided_by(n_samples, n_positives)))
@@ -338,7 +333,6 @@ class HitsAtK(Statistic):
         return h / float(self.divided_by(n_samples, n_positives)), h, k
 
     def expected_in(self, model: Any, effect: float, n_samples: int, n_positives: int) -> float:
-        """Expected value in a model of rankings with an effect."""
         hits = model.expected_hits(n_samples, n_positives, int(self.k), effect)
         return float(hits / self.divided_by(n_samples, n_positives))
 
@@ -382,7 +376,6 @@ class HitsAtK(Statistic):
         return hits_before + found * counted / inside
 
     def evaluate(self, tie_sizes: Integers, hits: Integers) -> Any:
-        """Value for a ranking given by the sizes of its blocks and the hits in them."""
         divisor = self.divided_by(int(np.sum(tie_sizes)), int(np.sum(hits)))
         value = self.count(tie_sizes, hits) / divisor
         return float(value)
@@ -411,7 +404,6 @@ class SumOfWeights(Statistic):
     def tied(
         self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
     ) -> Increments:
-        """Coefficients of blocks of equal scores."""
         start, size = blocks_of(starts, sizes)
         if np.all(size == 1):
             mean = np.asarray(self.weights(start + 1, n_samples, n_positives), dtype=float)
@@ -420,14 +412,12 @@ class SumOfWeights(Statistic):
         return Increments(size, np.zeros(mean.shape), mean, np.zeros(mean.shape))
 
     def evaluate(self, tie_sizes: Integers, hits: Integers) -> float:
-        """Value for a ranking given by the sizes of its blocks and the hits in them."""
         mirrored = self.mirrored()
         if mirrored is None or 2 * np.sum(hits) <= np.sum(tie_sizes):
             return float(super().evaluate(tie_sizes, hits))
         return float(mirrored.evaluate(tie_sizes[::-1], (tie_sizes - hits)[::-1]))
 
     def best(self, n_samples: int, n_positives: int) -> float:
-        """Sum of the weights of the first ranks."""
         top = np.array([0]), np.array([n_positives])
         return float(self.weight_sums(*top, n_samples, n_positives)[0]) if n_positives else 0.0
 

@@ -184,7 +184,6 @@ def min_hits(alpha: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike) -> Inte
 
 
 def mean_and_deviation(n: Any, m: Any, k: Any) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of H."""
     total, hits, drawn = (np.asarray(x, dtype=float) for x in (n, m, k))
     share = drawn / total
     spread = hits * (1.0 - hits / total) * share * (total - drawn) / np.maximum(total - 1.0, 1.0)
@@ -259,7 +258,6 @@ class _Tables:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the arrays."""
         return self.h.shape
 
     @property

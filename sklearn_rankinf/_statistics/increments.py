@@ -44,7 +44,6 @@ class Increments:
     square: Floats
 
     def __getitem__(self, blocks: slice | Integers) -> Increments:
-        """Some of the blocks."""
         return Increments(self.sizes[blocks], *(part[blocks] for part in self.coefficients))
 
     @property
@@ -54,7 +53,6 @@ class Increments:
 
     @property
     def n_samples(self) -> int:
-        """Number of items."""
         return int(self.sizes.sum())
 
     @property
