@@ -153,7 +153,7 @@ SIGNATURES = {
     "cross_val_comparison": (
         "(estimator_a, estimator_b, X, y, *, cv=None, groups=None, clusters=None, "
         "metric='average_precision', aggregate='pooled', pooling='ranks', method='auto', "
-        "pos_label=1, response_method=('decision_function', 'predict_proba'), params=None, "
+        "params=None, "
         "n_resamples=9999, random_state=0, n_jobs=None, verbose=0)"
     ),
     "metric_comparison_test": (
@@ -185,8 +185,7 @@ SIGNATURES = {
     "cross_val_significance": (
         "(estimator, X, y, *, groups=None, strata=None, clusters=None, order=None, "
         "block_length=None, cv=None, metric='average_precision', method='auto', "
-        "combine='bonferroni', pos_label=1, "
-        "response_method=('decision_function', 'predict_proba'), params=None, "
+        "combine='bonferroni', params=None, "
         "refit_permutations=None, n_resamples=9999, random_state=0, n_jobs=None, verbose=0)"
     ),
     "search_permutation_test": (

@@ -43,8 +43,8 @@ LONGER = {
     "metric_test": 19,
     "average_precision_test": 20,
     "recall_at_k_test": 16,
-    "cross_val_significance": 20,
-    "cross_val_comparison": 18,
+    "cross_val_significance": 18,
+    "cross_val_comparison": 16,
 }
 
 

@@ -33,11 +33,11 @@ from sklearn_rankinf._model_selection.folds import (
     hold_out_different_samples,
     splitter,
 )
+from sklearn_rankinf._model_selection.scorers import Scoring
 from sklearn_rankinf._permutation import doubled_midranks
 from sklearn_rankinf._ranking import (
     Design,
     Fold,
-    PosLabel,
     Sample,
     check_integer,
     check_n_jobs,
@@ -247,8 +247,6 @@ def cross_val_comparison(
     aggregate: str | None = "pooled",
     pooling: str = "ranks",
     method: str = "auto",
-    pos_label: PosLabel = 1,
-    response_method: str | Sequence[str] = ("decision_function", "predict_proba"),
     params: Mapping[str, Any] | None = None,
     n_resamples: int = 9999,
     random_state: Any = 0,
@@ -285,9 +283,10 @@ def cross_val_comparison(
     clusters : array-like of shape (n_samples,), optional
         Cluster of each sample, any hashable values. In the comparison of the models only samples of
         different clusters are independent. No fold may train on a cluster that it holds out.
-    metric : str or metric, default="average_precision"
+    metric : str, metric or scorer, default="average_precision"
         A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
-        :func:`metric_test`.
+        :func:`metric_test`. A scorer of :func:`make_significance_scorer` also says which label is
+        positive, such as a string, and which response of the estimators ranks.
     aggregate : {"pooled", "mean"} or None, default="pooled"
         Comparison of the models by one ranking of all held-out samples, or by the mean over the
         folds. Both need folds that hold out different samples. None omits the comparison of the
@@ -299,10 +298,6 @@ def cross_val_comparison(
         Method of the p-value for the models; see :func:`metric_comparison_test`. ``"auto"`` selects
         ``"swap"`` for pooled rankings, and ``"influence"`` for the mean over folds, which is the
         only method available there.
-    pos_label : int, float, bool or str, default=1
-        The label of the positives.
-    response_method : str or sequence of str, default=("decision_function", "predict_proba")
-        Methods of the estimators that return the scores; the first available one is used.
     params : dict, optional
         Parameters for fitting both estimators, as in
         :func:`sklearn.model_selection.cross_validate`.
@@ -403,12 +398,13 @@ def cross_val_comparison(
     >>> low < result.difference < high
     True
     """
-    chosen = as_metric(metric)
+    scoring = Scoring.of(metric, y)
+    chosen = as_metric(scoring.metric)
     method = _choose(aggregate, pooling, method, chosen)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     X, y, groups = indexable(X, y, groups)
-    labels = Sample.read(y, None, pos_label=pos_label, columns="none", clusters=clusters)
+    labels = Sample.read(y, None, pos_label=scoring.pos_label, columns="none", clusters=clusters)
     running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     given = {"cv": cv, "groups": groups, "params": params}
     planned = _planned_folds((estimator_a, estimator_b), X, y, given, labels.design)
@@ -424,7 +420,7 @@ def cross_val_comparison(
         else _fitted(one, X, y, folds, {"params": params, **running})
         for one, folds in zip((estimator_a, estimator_b), planned, strict=True)
     ]
-    scores = _scores(both, X, y, pos_label, response_method, n_jobs)
+    scores = _scores(both, X, y, scoring, n_jobs)
     pairs = [
         _pair(chosen, labels, fold.test, of_fold)
         for fold, of_fold in zip(both[0], zip(*scores, strict=True), strict=True)
@@ -564,14 +560,13 @@ def _scores(
     both: Sequence[Folds],
     X: Any,
     y: Any,
-    pos_label: PosLabel,
-    response_method: str | Sequence[str],
+    scoring: Scoring,
     n_jobs: int | None,
 ) -> tuple[list[Floats], list[Floats]]:
     """Scores of the held-out samples of each fold, by both estimators."""
     found = Parallel(n_jobs=n_jobs)(
         delayed(estimator_scores)(
-            fold.estimator, fold.held_out(X, y)[0], pos_label, response_method
+            fold.estimator, fold.held_out(X, y)[0], scoring.pos_label, scoring.response_method
         )
         for folds in both
         for fold in folds

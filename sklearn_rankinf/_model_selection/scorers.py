@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from inspect import signature
 from numbers import Integral
 from types import MappingProxyType
@@ -77,6 +77,7 @@ _OUTPUTS = ("neg_log10_pvalue", "pvalue", "zscore", "adjusted", "statistic", "al
 _SHORT = 64
 # Only one scorer of a dict repeats the warnings of tests about weights and few labellings.
 _RESPONSE_METHODS = ("decision_function", "predict_proba", "predict")
+_RANKS_BY = ("decision_function", "predict_proba")
 
 # Key of the dict -> (output, method); a method of None is the requested one.
 _ONE_METHOD: Mapping[str, tuple[str, str | None]] = MappingProxyType(
@@ -101,6 +102,49 @@ _BOTH_METHODS: Mapping[str, tuple[str, str | None]] = MappingProxyType(
 )
 
 
+@dataclass(frozen=True)
+class Scoring:
+    """What a scorer states for cross-validation: a metric, and how estimators rank.
+
+    Attributes
+    ----------
+    metric : str or metric
+        The metric.
+    pos_label : int, float, bool or str
+        The label of the positives.
+    response_method : str or sequence of str
+        Methods of the estimator that return the scores.
+    """
+
+    metric: Any
+    pos_label: PosLabel = 1
+    response_method: str | Sequence[str] = _RANKS_BY
+
+    @classmethod
+    def of(cls, metric: Any, y: Any) -> Scoring:
+        """Read a metric, its name or a scorer for labels `y`."""
+        if isinstance(metric, Mapping):
+            raise ValueError(
+                f"metric is a dict of {len(metric)} scorers: pass one of them, as "
+                "make_significance_scorer returns it without output='all' and method='both'."
+            )
+        found = getattr(metric, "scoring", None)
+        scoring = found if isinstance(found, cls) else cls(metric)
+        labels = np.asarray(y)
+        names = set(labels.tolist()) if labels.ndim == 1 else ()
+        if len(names) == 2 and scoring.pos_label not in names and all(map(_is_value, names)):
+            listed = ", ".join(sorted(map(repr, names)))
+            raise ValueError(
+                f"pos_label={scoring.pos_label!r} is not a label of y, whose labels are {listed}: "
+                "pass metric=make_significance_scorer(metric, pos_label=...) with one of them."
+            )
+        return scoring
+
+
+def _is_value(label: Any) -> bool:
+    return bool(label == label)
+
+
 @scorer_factory
 def make_significance_scorer(
     metric: str | Metric = "average_precision",
@@ -113,7 +157,7 @@ def make_significance_scorer(
     block_length: int | None = None,
     n_resamples: int = 999,
     random_state: Any = 0,
-    response_method: str | Sequence[str] = ("decision_function", "predict_proba"),
+    response_method: str | Sequence[str] = _RANKS_BY,
 ) -> Any:
     r"""Make a scorer that measures the evidence that a ranking is better than chance.
 
@@ -301,13 +345,15 @@ def make_significance_scorer(
     def scorer(output: str, method: str | None) -> Any:
         own = options if method is None else {**options, "method": method}
         named = {name: value for name, value in own.items() if value != _DEFAULTS[name]}
-        return make_scorer(
+        made = make_scorer(
             significance_score,
             response_method=response_method,
             metric=metric,
             output=output,
             **named,
         )
+        made.scoring = Scoring(metric, pos_label, response_method)
+        return made
 
     if keys is None:
         return scorer(output, None)

@@ -42,13 +42,12 @@ from sklearn_rankinf._model_selection.folds import (
     warn_of_few_labellings,
     with_groups,
 )
-from sklearn_rankinf._model_selection.scorers import make_significance_scorer
+from sklearn_rankinf._model_selection.scorers import Scoring, make_significance_scorer
 from sklearn_rankinf._null import NullDistribution, mean_of, monte_carlo_error, resamples_of
 from sklearn_rankinf._permutation import RESTRICTED, AnyExchange, Draws, exchange_of
 from sklearn_rankinf._ranking import (
     Design,
     Fold,
-    PosLabel,
     Sample,
     as_seed_sequence,
     check_confidence_level,
@@ -289,8 +288,6 @@ def cross_val_significance(
     metric: str | Metric = "average_precision",
     method: str = "auto",
     combine: str = "bonferroni",
-    pos_label: PosLabel = 1,
-    response_method: str | Sequence[str] = ("decision_function", "predict_proba"),
     params: Mapping[str, Any] | None = None,
     refit_permutations: int | None = None,
     n_resamples: int = 9999,
@@ -336,9 +333,10 @@ def cross_val_significance(
         with a fixed seed. They are stratified for classifiers and keep groups together if there are
         `groups` or `clusters`. Splitters and iterables of splits are used as in
         :func:`sklearn.model_selection.cross_validate`; rows may be numbers or boolean masks.
-    metric : str or metric, default="average_precision"
+    metric : str, metric or scorer, default="average_precision"
         A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
-        :func:`metric_test`.
+        :func:`metric_test`. A scorer of :func:`make_significance_scorer` also says which label is
+        positive, such as a string, and which response of the estimator ranks.
     method : str, default="auto"
         Method of the p-values of the folds; see :func:`metric_test`.
     combine : str, default="bonferroni"
@@ -347,10 +345,6 @@ def cross_val_significance(
         ``"cauchy"`` is approximately valid, without a guarantee. ``"convolution"`` uses the null
         distribution of the mean over the folds, for a scorer that was fitted to other samples.
         ``"fisher"`` is for folds that train only on the past, and for such a scorer.
-    pos_label : int, float, bool or str, default=1
-        The label of the positives.
-    response_method : str or sequence of str, default=("decision_function", "predict_proba")
-        Methods of the estimator that return the scores; the first available one is used.
     params : dict, optional
         Parameters for fitting and for metadata routing, as in
         :func:`sklearn.model_selection.cross_validate`.
@@ -478,9 +472,16 @@ def cross_val_significance(
         "n_resamples": n_resamples,
         "random_state": seed,
     }
-    response: dict[str, Any] = {"pos_label": pos_label, "response_method": response_method}
     # All arguments are checked before anything is fitted.
-    scorer = make_significance_scorer(metric, output="statistic", **tested, **response)
+    scoring = Scoring.of(metric, y)
+    metric = as_metric(scoring.metric)
+    scorer = make_significance_scorer(
+        metric,
+        output="statistic",
+        pos_label=scoring.pos_label,
+        response_method=scoring.response_method,
+        **tested,
+    )
     X, y, groups = indexable(X, y, groups)
     sample = sample_of_labels(
         y, strata=strata, clusters=clusters, order=order, block_length=block_length
@@ -509,19 +510,19 @@ def cross_val_significance(
     check_folds(sample, folds, combine)
     held_out = Parallel(n_jobs=n_jobs)(
         delayed(_rank)(
-            fold.estimator, *fold.held_out(X, y), sample.design.of_rows(fold.test), **response
+            fold.estimator, *fold.held_out(X, y), sample.design.of_rows(fold.test), scoring
         )
         for fold in folds
     )
-    tests = _test(held_out, as_metric(metric), tested, n_jobs)
+    tests = _test(held_out, metric, tested, n_jobs)
     null = None
     if combine == "convolution":
         of_folds = [test.null_distribution for test in tests]
-        null = mean_of(as_metric(metric), of_folds, n_jobs=n_jobs, **tested)
+        null = mean_of(metric, of_folds, n_jobs=n_jobs, **tested)
     shared = samples_in_several_folds(sample, folds)
     result = replace(
         _combine(tests, combine, null),
-        _interval=_IntervalOfMean.read(as_metric(metric), held_out, shared),
+        _interval=_IntervalOfMean.read(metric, held_out, shared),
     )
     if refit_permutations is None:
         return result
@@ -662,17 +663,10 @@ class _IntervalOfMean:
             )
 
 
-def _rank(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    design: Design,
-    pos_label: PosLabel,
-    response_method: str | Sequence[str],
-) -> Sample:
+def _rank(estimator: Any, X: Any, y: Any, design: Design, scoring: Scoring) -> Sample:
     """Held-out samples of a fold, with their scores."""
-    scores = estimator_scores(estimator, X, pos_label, response_method)
-    return replace(Sample.read(y, scores, pos_label=pos_label), design=design)
+    scores = estimator_scores(estimator, X, scoring.pos_label, scoring.response_method)
+    return replace(Sample.read(y, scores, pos_label=scoring.pos_label), design=design)
 
 
 def _test(

@@ -26,7 +26,8 @@ def estimator_scores(
     if name is None:
         raise TypeError(
             f"{type(estimator).__name__} has no {' or '.join(names)} to rank samples: pass one of "
-            "its methods as response_method, or pass scores to from_predictions."
+            "its methods as response_method, in cross-validation to make_significance_scorer, or "
+            "pass scores to from_predictions."
         )
     response = getattr(estimator, name)(X)
     if isinstance(response, list):

@@ -29,6 +29,7 @@ from sklearn_rankinf import (
     DiscountedCumulativeGain,
     cross_val_comparison,
     cross_val_significance,
+    make_significance_scorer,
     metric_comparison_test,
     metric_interval,
 )
@@ -62,6 +63,11 @@ def scores_by_hand(X, y, cv=CV):
         b = clone(BAYES).fit(X[train], y[train]).predict_proba(X[test])[:, 1]
         found.append((test, a, b))
     return found
+
+
+def predicting(metric="average_precision"):
+    """A metric of estimators that rank by their predictions."""
+    return make_significance_scorer(metric, response_method="predict")
 
 
 def column(number):
@@ -162,9 +168,8 @@ def test_unequal_folds_weigh_alike():
         X,
         y,
         cv=splits_of(fold_of),
-        metric="roc_auc",
+        metric=predicting("roc_auc"),
         aggregate="mean",
-        response_method="predict",
     )
     parts = [(y[fold_of == f], X[fold_of == f]) for f in (0, 1)]
     variances = [delong_variance(labels, *rows.T) for labels, rows in parts]
@@ -234,7 +239,7 @@ def test_scale_of_a_fold_changes_pooled_scores_and_not_pooled_ranks():
                 data,
                 y,
                 cv=splits_of(fold_of),
-                response_method="predict",
+                metric=predicting(),
                 pooling=pooling,
                 **FEW,
             )
@@ -348,7 +353,7 @@ def test_default_folds_are_stratified_and_shuffled(data):
         X,
         y,
         aggregate="mean",
-        response_method=("decision_function", "predict"),
+        metric=make_significance_scorer(response_method=("decision_function", "predict")),
     )
     assert mixed.fold_n_positives.tolist() == expected.fold_n_positives.tolist()
 
@@ -378,7 +383,15 @@ def test_string_labels(data):
     X, y = data
     names = np.where(y == 1, "a", "b")  # the positive label comes first
     expected = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=CV, aggregate="mean")
-    result = cross_val_comparison(LOGISTIC, BAYES, X, names, cv=CV, aggregate="mean", pos_label="a")
+    result = cross_val_comparison(
+        LOGISTIC,
+        BAYES,
+        X,
+        names,
+        cv=CV,
+        aggregate="mean",
+        metric=make_significance_scorer(pos_label="a"),
+    )
     assert result.models.pvalue == pytest.approx(expected.models.pvalue, rel=1e-6)
 
 
@@ -393,10 +406,9 @@ def test_copies_in_clusters_have_the_information_of_one(aggregate):
     X = rng.normal(size=(90, 2)) + y[:, None]
     fold_of = rng.permutation(np.arange(90) % 3)
     options = {
-        "metric": "roc_auc",
+        "metric": predicting("roc_auc"),
         "aggregate": aggregate,
         "method": "influence",
-        "response_method": "predict",
     }
     once = cross_val_comparison(FIRST, SECOND, X, y, cv=splits_of(fold_of), **options)
     again = np.repeat(np.arange(90), 2)
@@ -428,7 +440,7 @@ def test_one_positive_in_each_fold():
     rng = np.random.default_rng(3)
     X, fold_of = rng.normal(size=(40, 2)), np.arange(40) % 4
     y = np.arange(40) < 4
-    options = {"cv": splits_of(fold_of), "response_method": "predict"}
+    options = {"cv": splits_of(fold_of), "metric": predicting()}
     result = cross_val_comparison(FIRST, SECOND, X, y, **options, **FEW)
     assert 0.0 < result.models.pvalue <= 1.0
     message = re.escape("Fold 0 holds out 1 independent positives and 9 negatives")
@@ -459,9 +471,7 @@ def test_nearly_all_positives(aggregate):
     X = rng.normal(size=(60, 2)) + y[:, None] * [1.5, 0.0]
     cv = splits_of(np.arange(60) // 30)
     result, reverse = (
-        cross_val_comparison(
-            *both, X, y, cv=cv, aggregate=aggregate, response_method="predict", **FEW
-        )
+        cross_val_comparison(*both, X, y, cv=cv, aggregate=aggregate, metric=predicting(), **FEW)
         for both in ((FIRST, SECOND), (SECOND, FIRST))
     )
     assert result.difference == -reverse.difference > 0.0
@@ -573,7 +583,7 @@ def test_refused_dicts(data):
 def test_clusters_in_several_folds_have_no_mean():
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(40, 2)), np.arange(40) % 4 == 0
-    options = {"cv": splits_of(np.arange(40) // 20), "response_method": "predict"}
+    options = {"cv": splits_of(np.arange(40) // 20), "metric": predicting()}
     clusters = np.arange(40) % 20
     with pytest.raises(ValueError, match="some clusters are in several"):
         cross_val_comparison(FIRST, SECOND, X, y, clusters=clusters, aggregate="mean", **options)
@@ -613,7 +623,7 @@ def test_interval_of_mean_ends_at_perfection():
     rng = np.random.default_rng(0)
     X = (y + 0.3 * rng.normal(size=80))[:, None] * np.ones(2)
     result = cross_val_significance(
-        FIRST, X, y, cv=splits_of(np.arange(80) // 20), response_method="predict"
+        FIRST, X, y, cv=splits_of(np.arange(80) // 20), metric=predicting()
     )
     low, high = result.confidence_interval()
     assert low < result.statistic < 1.0 == high
@@ -625,7 +635,7 @@ def test_interval_of_mean_with_copies_in_clusters():
     X = rng.normal(size=(90, 2)) + y[:, None]
     again = np.repeat(np.arange(90), 2)
     fold_of = np.arange(90) // 30
-    options = {"metric": "roc_auc", "response_method": "predict", "n_resamples": 99}
+    options = {"metric": predicting("roc_auc"), "n_resamples": 99}
     once = cross_val_significance(FIRST, X, y, cv=splits_of(fold_of), **options)
     twice = cross_val_significance(
         FIRST, X[again], y[again], cv=splits_of(fold_of[again]), clusters=again, **options
@@ -644,7 +654,7 @@ def test_interval_of_mean_is_refused_where_there_is_none(data):
     with pytest.raises(ValueError, match="depends on a single sample"):
         result.confidence_interval()
     few = np.arange(40) < 3
-    options = {"cv": splits_of(np.arange(40) % 3), "response_method": "predict"}
+    options = {"cv": splits_of(np.arange(40) % 3), "metric": predicting()}
     result = cross_val_significance(FIRST, X[:40, :2], few, **options)
     with pytest.raises(ValueError, match="Fold 0 holds out 1 independent positives"):
         result.confidence_interval()
@@ -655,7 +665,7 @@ def test_interval_of_mean_is_refused_where_there_is_none(data):
             y[:120],
             cv=splits_of(np.arange(120) // 40),
             order=np.arange(120),
-            response_method="predict",
+            metric=predicting(),
             n_resamples=99,
         )
     with pytest.raises(ValueError, match="there is no interval with order"):
@@ -673,7 +683,7 @@ def test_interval_of_mean_needs_whole_clusters():
         y,
         cv=splits_of(np.arange(60) // 30),
         clusters=np.arange(60) % 30,
-        response_method="predict",
+        metric=predicting(),
         n_resamples=99,
     )
     with pytest.raises(ValueError, match="different clusters, but some are held out twice"):
@@ -731,7 +741,7 @@ def test_size_for_models_that_are_equal(long):
                 y,
                 aggregate=aggregate,
                 method=method,
-                response_method="predict",
+                metric=predicting(),
                 n_resamples=39,
             )
             rejected[way] += result.models.pvalue <= 0.05
@@ -766,9 +776,7 @@ def test_coverage_of_the_interval_of_the_mean(long):
         X, y = sample(np.random.default_rng([3, number]), 200, 40)
         cv = StratifiedKFold(4, shuffle=True, random_state=number)
         fitted = fitted_folds(FIRST, X[:, :2], y, cv)
-        result = cross_val_significance(
-            fitted, X[:, :2], y, method="normal", response_method="predict"
-        )
+        result = cross_val_significance(fitted, X[:, :2], y, method="normal", metric=predicting())
         found.append((result.statistic, *result.confidence_interval()))
     values, low, high = np.array(found).T
     covered = int(np.sum((low <= values.mean()) & (values.mean() <= high)))

@@ -43,6 +43,7 @@ from sklearn_rankinf._permutation.restrictions import exchange_of
 from sklearn_rankinf._ranking import Fold
 
 LOGISTIC, NEIGHBOURS = LogisticRegression(), KNeighborsClassifier(7)
+PREDICTED = make_significance_scorer(response_method="predict")
 GRID = {"n_neighbors": [3, 9]}
 UNSHUFFLED = "The folds are stratified without shuffling"
 SERIES = "The folds consist of consecutive rows, and consecutive labels are more similar"
@@ -127,7 +128,12 @@ def test_string_labels_and_jobs_with_clusters(patients):
     options = {"clusters": patient, "n_resamples": 99, "refit_permutations": 2}
     plain = cross_val_significance(LOGISTIC, X, y, **options)
     named = cross_val_significance(
-        LOGISTIC, X, np.where(y == 1, "a", "b"), pos_label="a", n_jobs=2, **options
+        LOGISTIC,
+        X,
+        np.where(y == 1, "a", "b"),
+        metric=make_significance_scorer(pos_label="a"),
+        n_jobs=2,
+        **options,
     )
     assert named.fold_pvalues.tolist() == plain.fold_pvalues.tolist()
     assert named.refit_statistics == pytest.approx(plain.refit_statistics)
@@ -232,7 +238,7 @@ def test_few_labellings_of_folds_give_one_warning():
             y,
             clusters=cluster,
             cv=PredefinedSplit(np.repeat([0, 1], [8, 10])),
-            response_method="predict",
+            metric=PREDICTED,
             n_resamples=199,
         )
     texts = [str(w.message) for w in caught if "labellings" in str(w.message)]
@@ -258,7 +264,7 @@ def test_folds_that_nothing_can_be_permuted_in():
             y,
             clusters=cluster,
             cv=PredefinedSplit(np.repeat([0, 1], [6, 7])),
-            response_method="predict",
+            metric=PREDICTED,
         )
 
 
@@ -358,7 +364,7 @@ def test_default_splitter_shuffles_with_a_fixed_seed(patients):
         assert result.fold_pvalues == pytest.approx(expected.fold_pvalues, rel=1e-12, abs=0.0)
     regressor = LinearRegression()
     plain, made = (
-        cross_val_significance(regressor, X, y, cv=cv, response_method="predict")
+        cross_val_significance(regressor, X, y, cv=cv, metric=PREDICTED)
         for cv in (4, KFold(4, shuffle=True, random_state=0))
     )
     assert plain.fold_statistics.tolist() == made.fold_statistics.tolist()
@@ -375,7 +381,7 @@ def test_default_splitter_keeps_clusters_together(as_groups, patients):
     assert spread(result) == spread(expected)
     assert result.fold_pvalues.tolist() == expected.fold_pvalues.tolist()
     regressor = LinearRegression()
-    options |= {"clusters": patient, "response_method": "predict"}
+    options |= {"clusters": patient, "metric": PREDICTED}
     made = GroupKFold(4, shuffle=True, random_state=0)
     plain = cross_val_significance(regressor, X, y, cv=4, **options)
     expected = cross_val_significance(regressor, X, y, groups=patient, cv=made, **options)

@@ -37,6 +37,7 @@ from sklearn_rankinf import (
     average_precision_significance_scorer,
     average_precision_test,
     cross_val_significance,
+    make_significance_scorer,
     recall_at_k_test,
     search_permutation_test,
 )
@@ -82,6 +83,11 @@ def frozen(scores):
     return FrozenEstimator(fitted), X
 
 
+def predicting(metric="average_precision"):
+    """A metric of estimators that rank by their predictions."""
+    return make_significance_scorer(metric, response_method="predict")
+
+
 # The folds.
 
 
@@ -118,7 +124,14 @@ def test_string_labels(data):
     X, y = data
     answers = np.where(y == 1, "a", "b")  # the positive label comes first
     plain = cross_val_significance(LOGISTIC, X, y, cv=CV)
-    named = cross_val_significance(LOGISTIC, X, answers, cv=CV, pos_label="a", refit_permutations=2)
+    named = cross_val_significance(
+        LOGISTIC,
+        X,
+        answers,
+        cv=CV,
+        metric=make_significance_scorer(pos_label="a"),
+        refit_permutations=2,
+    )
     assert named.fold_pvalues == pytest.approx(plain.fold_pvalues, rel=1e-9, abs=0.0)
     assert named.refit_statistic == pytest.approx(plain.statistic)
 
@@ -169,7 +182,7 @@ def test_kernel_matrix(data):
 def test_regressors_rank_by_predictions(data):
     X, y = data
     result = cross_val_significance(
-        LinearRegression(), X, y, cv=KFold(3), response_method="predict", refit_permutations=1
+        LinearRegression(), X, y, cv=KFold(3), metric=predicting(), refit_permutations=1
     )
     expected = by_hand(LinearRegression(), X, y, cv=KFold(3), response="predict")
     assert result.fold_pvalues.tolist() == [test.pvalue for test in expected]
@@ -190,7 +203,7 @@ def test_folds_of_one_class(data):
     order = np.argsort(y, kind="stable")  # all positives at the end
     with pytest.warns(UndefinedMetricWarning) as caught:
         result = cross_val_significance(
-            frozen(X[:, 0])[0], X[order][:, :1], y[order], cv=KFold(6), response_method="predict"
+            frozen(X[:, 0])[0], X[order][:, :1], y[order], cv=KFold(6), metric=predicting()
         )
     texts = [str(w.message) for w in caught if w.category is UndefinedMetricWarning]
     assert len(texts) == 1
@@ -271,7 +284,7 @@ def test_combined_pvalue_of_a_result(combine, data):
 def test_perfect_folds_have_a_pvalue_below_the_smallest_float():
     scorer, X = frozen(np.arange(4400.0))
     y = (X[:, 0] >= 3600.0).astype(int)
-    result = cross_val_significance(scorer, X, y, cv=StratifiedKFold(2), response_method="predict")
+    result = cross_val_significance(scorer, X, y, cv=StratifiedKFold(2), metric=predicting())
     expected = math.log10(2.0) - math.log10(math.comb(2200, 400))
     assert result.pvalue == 0.0
     assert result.log10_pvalue == pytest.approx(expected, rel=1e-12)
@@ -360,9 +373,8 @@ def fold_by_fold(y, scores, metric="average_precision", n_splits=2, **options):
         X,
         y,
         cv=KFold(n_splits),
-        metric=metric,
+        metric=predicting(metric),
         combine="convolution",
-        response_method="predict",
         **options,
     )
 
@@ -446,7 +458,7 @@ def test_distribution_of_the_mean_with_one_fold_that_varies():
     scorer, X = frozen([5.0, 4.0, 3.0, 2.0, 1.0, 0.0, 3.0, 2.0])
     y = np.array([1, 0, 1, 0, 0, 0, 0, 0])
     cv = [(np.arange(6, 8), np.arange(6)), (np.arange(6), np.arange(6, 8))]
-    options = {"cv": cv, "combine": "convolution", "response_method": "predict"}
+    options = {"cv": cv, "combine": "convolution", "metric": predicting()}
     with pytest.warns(UndefinedMetricWarning, match="1 of 2 folds"):
         result = cross_val_significance(scorer, X, y, **options)
     assert result.pvalue == pytest.approx(result.fold_pvalues[0])
@@ -497,7 +509,7 @@ def test_folds_of_a_frozen_scorer_may_go_to_fisher(data):
     X, y = data
     scorer, X = frozen(X[:, 0])
     result = cross_val_significance(
-        scorer, X, y, cv=KFold(3), combine="fisher", response_method="predict"
+        scorer, X, y, cv=KFold(3), combine="fisher", metric=predicting()
     )
     expected = stats.combine_pvalues(result.fold_pvalues, method="fisher").pvalue
     assert result.pvalue == pytest.approx(expected, rel=1e-10, abs=0.0)
@@ -606,8 +618,17 @@ def test_result_as_table_and_in_short(data):
         ({"refit_permutations": 2.5}, TypeError, "refit_permutations must be an integer"),
         ({"n_resamples": 0}, ValueError, "n_resamples must be at least 1; got 0"),
         ({"random_state": -1}, ValueError, "random_state must be at least 0; got -1"),
-        ({"response_method": "transform"}, ValueError, "response_method must be one of"),
-        ({"pos_label": [1]}, TypeError, "pos_label must be"),
+        (
+            {"metric": make_significance_scorer(output="all")},
+            ValueError,
+            "metric is a dict of 5 scorers: pass one of them",
+        ),
+        (
+            {"metric": make_significance_scorer(pos_label="yes")},
+            ValueError,
+            r"pos_label='yes' is not a label of y, whose labels are 0, 1: pass "
+            r"metric=make_significance_scorer\(metric, pos_label=...\) with one of them",
+        ),
     ],
 )
 def test_options_are_checked_before_anything_is_fitted(options, error, message):
