@@ -127,7 +127,6 @@ SIGNATURES = {
     ),
     "PrecisionRecallPosterior": "(tp, fp, fn, prior=0.5)",
     "PrecisionRecallPosterior.f_score": "(self, beta=1.0)",
-    "PrecisionRecallPosterior.from_counts": "(tp, fp, fn, *, prior=0.5)",
     "PrecisionRecallPosterior.from_predictions": "(y_true, y_pred, *, pos_label=1, prior=0.5)",
     "PrecisionRecallPosterior.probability_greater": "(self, other, metric='f1')",
     "ComparisonDisplay": "(results, *, curves=None, name=None)",

@@ -98,8 +98,8 @@ class PrecisionRecallPosterior:
     Examples
     --------
     >>> from sklearn_rankinf import PrecisionRecallPosterior
-    >>> first = PrecisionRecallPosterior.from_counts(tp=10, fp=10, fn=0)
-    >>> second = PrecisionRecallPosterior.from_counts(tp=3, fp=2, fn=7)
+    >>> first = PrecisionRecallPosterior(tp=10, fp=10, fn=0)
+    >>> second = PrecisionRecallPosterior(tp=3, fp=2, fn=7)
     >>> [round(float(limit), 3) for limit in first.precision.interval(0.95)]
     [0.293, 0.707]
     >>> round(second.probability_greater(first, "precision"), 5)
@@ -123,43 +123,6 @@ class PrecisionRecallPosterior:
             f"{type(self).__name__}(tp={self.tp}, fp={self.fp}, fn={self.fn}, "
             f"prior={self.prior:.12g})"
         )
-
-    @classmethod
-    def from_counts(
-        cls, tp: int, fp: int, fn: int, *, prior: float = 0.5
-    ) -> PrecisionRecallPosterior:
-        """Build the posterior from the counts of a confusion matrix.
-
-        Parameters
-        ----------
-        tp, fp, fn : int
-            Numbers of true positives, false positives and false negatives.
-        prior : float, default=0.5
-            Weight of the prior.
-
-        Returns
-        -------
-        posterior : PrecisionRecallPosterior
-            The posterior of these counts.
-
-        Raises
-        ------
-        TypeError
-            If a count is not an integer, or `prior` is not a number.
-        ValueError
-            If a count is negative, or `prior` is not positive and finite.
-
-        See Also
-        --------
-        PrecisionRecallPosterior.from_predictions : Build the posterior from labels and predictions.
-
-        Examples
-        --------
-        >>> from sklearn_rankinf import PrecisionRecallPosterior
-        >>> PrecisionRecallPosterior.from_counts(10, 10, 0)
-        PrecisionRecallPosterior(tp=10, fp=10, fn=0, prior=0.5)
-        """
-        return cls(tp, fp, fn, prior)
 
     @classmethod
     def from_predictions(
@@ -196,10 +159,6 @@ class PrecisionRecallPosterior:
         ValueError
             If the lengths differ, a label is missing, there are more than two labels, `pos_label`
             is not among the labels, or `prior` is not positive and finite.
-
-        See Also
-        --------
-        PrecisionRecallPosterior.from_counts : Build the posterior from counts.
 
         Examples
         --------
@@ -251,7 +210,7 @@ class PrecisionRecallPosterior:
         Examples
         --------
         >>> from sklearn_rankinf import PrecisionRecallPosterior
-        >>> posterior = PrecisionRecallPosterior.from_counts(tp=10, fp=10, fn=0)
+        >>> posterior = PrecisionRecallPosterior(tp=10, fp=10, fn=0)
         >>> f1 = posterior.f_score()
         >>> round(f1.mean(), 3), [round(limit, 3) for limit in f1.interval(0.9)]
         (0.649, [0.479, 0.797])
@@ -297,15 +256,15 @@ class PrecisionRecallPosterior:
         Examples
         --------
         >>> from sklearn_rankinf import PrecisionRecallPosterior
-        >>> strong = PrecisionRecallPosterior.from_counts(tp=900, fp=100, fn=100)
-        >>> weak = PrecisionRecallPosterior.from_counts(tp=500, fp=500, fn=100)
+        >>> strong = PrecisionRecallPosterior(tp=900, fp=100, fn=100)
+        >>> weak = PrecisionRecallPosterior(tp=500, fp=500, fn=100)
         >>> f"{weak.probability_greater(strong, 'precision'):.4g}"
         '8.537e-91'
         """
         if not isinstance(other, PrecisionRecallPosterior):
             raise TypeError(
-                "other must be a PrecisionRecallPosterior, as built by from_counts or "
-                f"from_predictions; got an object of type {type(other).__name__}."
+                "other must be a PrecisionRecallPosterior; got an object of type "
+                f"{type(other).__name__}."
             )
         return _probability_greater(self._log_odds(metric), other._log_odds(metric))
 
@@ -377,7 +336,7 @@ class FScorePosterior:
     Examples
     --------
     >>> from sklearn_rankinf import PrecisionRecallPosterior
-    >>> f2 = PrecisionRecallPosterior.from_counts(tp=30, fp=40, fn=5).f_score(beta=2.0)
+    >>> f2 = PrecisionRecallPosterior(tp=30, fp=40, fn=5).f_score(beta=2.0)
     >>> f"{f2.sf(0.7):.3f}"
     '0.573'
     """

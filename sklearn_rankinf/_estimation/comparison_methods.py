@@ -22,8 +22,8 @@ from sklearn_rankinf._estimation.estimates import (
     recommended_interval,
 )
 from sklearn_rankinf._estimation.results import (
-    clustered_mean_limits,
     mean_interval,
+    mean_limits,
     standard_error_of_mean,
 )
 from sklearn_rankinf._metrics import (
@@ -309,7 +309,7 @@ def _by_emproc(both: Difference, alternative: str, draws: Draws) -> Compared:
     k: int = int(metric.k)  # type: ignore[attr-defined]
     m = sample.n_positives
     ranking_a, ranking_b = sample.rankings
-    counts = _EmProcCounts(
+    lists = limits.ListsOfTwo(
         int(np.sum(in_a & positive)),
         int(np.sum(in_b & positive)),
         int(np.sum(in_a & in_b & positive)),
@@ -321,29 +321,15 @@ def _by_emproc(both: Difference, alternative: str, draws: Draws) -> Compared:
         m,
     )
     scale = m / float(metric.divided_by(positive.size, m))  # type: ignore[attr-defined]
-    pvalue = float(limits.emproc_test(*counts, alternative).pvalue)
-    return Compared(pvalue, interval=partial(_emproc_limits, counts, scale))
-
-
-class _EmProcCounts(NamedTuple):
-    """Counts for the comparison of Ash and Hughes-Oliver."""
-
-    hits_a: int
-    hits_b: int
-    hits_both: int
-    n_both: int
-    k: int
-    slope_a: float
-    slope_b: float
-    n_samples: int
-    n_positives: int
+    pvalue = float(limits.emproc_test(lists, alternative).pvalue)
+    return Compared(pvalue, interval=partial(_emproc_limits, lists, scale))
 
 
 def _emproc_limits(
-    counts: _EmProcCounts, scale: float, confidence_level: float
+    lists: limits.ListsOfTwo, scale: float, confidence_level: float
 ) -> tuple[float, float]:
     """Ash and Hughes-Oliver's interval of a difference of recalls, on the scale of the metric."""
-    low, high = limits.emproc_limits(*counts, confidence_level)
+    low, high = limits.emproc_limits(lists, confidence_level)
     return float(low) * scale, float(high) * scale
 
 
@@ -494,7 +480,7 @@ class Runs:
     def interval(self, method: str = "t") -> Callable[[float], tuple[float, float]]:
         values, draws = self.differences, self.draws
         if self.clusters is not None:
-            return partial(clustered_mean_limits, values, self.clusters)
+            return partial(mean_limits, values, clusters=self.clusters)
         return partial(
             mean_interval,
             values,

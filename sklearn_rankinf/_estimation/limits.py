@@ -1,14 +1,13 @@
 """Intervals of metrics and tests of their differences, from values, variances and counts.
 
-All functions are vectorised over all their numerical parameters, including the level. With m
-positives, estimated variances have ``m - 1`` degrees of freedom, since positives are rarer than
-negatives and determine the error.
+Functions of numbers are vectorised over all of them, including the level. With m positives,
+estimated variances have ``m - 1`` degrees of freedom, since positives are rarer than negatives and
+determine the error.
 
 =====================================  ========================================================
 average precision, also at k           t interval on the scale ``g(t) = -log(-log t)``
 area under the ROC curve               score interval, Newcombe's method 5
 recall at k                            score interval, a quadratic; Clopper-Pearson; "plus"
-mean over queries                      t interval
 difference of two metrics              MOVER, from the interval of each
 difference that agrees with a test     least and largest in the confidence ellipse of both
 two metrics of the same items          t test on the g scale, margins on the metric's own
@@ -283,26 +282,6 @@ def boyd_binomial_limits(
     return np.maximum(value - half, 0.0), np.minimum(value + half, 1.0)
 
 
-def mean_limits(
-    values: Numbers,
-    confidence_level: Numbers = 0.95,
-    *,
-    lowest: float = -math.inf,
-    highest: float = math.inf,
-) -> tuple[Floats, Floats]:
-    """Student's t limits of the mean along the last axis, clipped to the range of values.
-
-    The values are those of independent queries; the limits of a single query are the range.
-    """
-    values = _floats(values)
-    q = values.shape[-1]
-    mean = values.mean(axis=-1)
-    if q < 2:
-        return np.full(mean.shape, lowest), np.full(mean.shape, highest)
-    half = t_quantile(q - 1.0, confidence_level) * values.std(axis=-1, ddof=1) / math.sqrt(q)
-    return np.clip(mean - half, lowest, highest), np.clip(mean + half, lowest, highest)
-
-
 # ---------------------------------------------------------------------------------------------
 # The difference of two metrics of the same items
 # ---------------------------------------------------------------------------------------------
@@ -501,77 +480,51 @@ def mcnemar_pvalue(
     return _of_tails(upper, lower, alternative)
 
 
-def emproc_test(
-    hits1: Numbers,
-    hits2: Numbers,
-    hits_both: Numbers,
-    n_both: Numbers,
-    k: Numbers,
-    slope1: Numbers,
-    slope2: Numbers,
-    n_samples: Numbers,
-    n_positives: Numbers,
-    alternative: str = "two-sided",
-) -> DifferenceTest:
-    """Ash and Hughes-Oliver's EmProc test of equal recall at k.
+class ListsOfTwo(NamedTuple):
+    """Counts of the top k of two rankers, in one of the lists or both, and the slopes at k."""
 
-    The uncorrected difference of the recalls is divided by its standard error with the "plus"
-    correction (h + 1, m + 2, k + 1 and n + 2; counts of both lists are not corrected). `n_both`
-    items are in the top k of both rankers, and `hits_both` of them are positives.
-    """
-    error = _emproc_error(
-        hits1, hits2, hits_both, n_both, k, slope1, slope2, n_samples, n_positives
-    )
-    difference = (_floats(hits1) - hits2) / n_positives
-    return t_test(difference, error, math.inf, alternative)
+    hits1: int
+    hits2: int
+    hits_both: int
+    n_both: int
+    k: int
+    slope1: float
+    slope2: float
+    n_samples: int
+    n_positives: int
+
+    @property
+    def plus_error(self) -> Floats:
+        """Ash and Hughes-Oliver's standard error of the difference of the recalls.
+
+        It has the "plus" correction: h + 1, m + 2, k + 1 and n + 2; counts of both lists are not
+        corrected.
+        """
+        h1, h2 = self.hits1 + 1.0, self.hits2 + 1.0
+        k, m, n = self.k + 1.0, self.n_positives + 2.0, self.n_samples + 2.0
+        slope1, slope2 = self.slope1, self.slope2
+        of_positives = self.hits_both / m - h1 / m * h2 / m
+        of_items = self.n_both / n - (k / n) ** 2
+        covariance = of_positives * (1.0 - slope1 - slope2) / m
+        covariance += of_items * slope1 * slope2 * n / m**2
+        first, second = (_recall_variance(h, k, L, n, m) for h, L in ((h1, slope1), (h2, slope2)))
+        return difference_error(first, second, covariance)
 
 
-def emproc_limits(
-    hits1: Numbers,
-    hits2: Numbers,
-    hits_both: Numbers,
-    n_both: Numbers,
-    k: Numbers,
-    slope1: Numbers,
-    slope2: Numbers,
-    n_samples: Numbers,
-    n_positives: Numbers,
-    confidence_level: Numbers = 0.95,
-) -> tuple[Floats, Floats]:
+def emproc_test(lists: ListsOfTwo, alternative: str = "two-sided") -> DifferenceTest:
+    """Ash and Hughes-Oliver's EmProc test of equal recall at k, of the uncorrected difference."""
+    difference = (lists.hits1 - lists.hits2) / lists.n_positives
+    return t_test(difference, lists.plus_error, math.inf, alternative)
+
+
+def emproc_limits(lists: ListsOfTwo, confidence_level: float = 0.95) -> tuple[Floats, Floats]:
     """Ash and Hughes-Oliver's limits of the difference, about ``(h1 - h2) / (m + 2)``."""
-    error = _emproc_error(
-        hits1, hits2, hits_both, n_both, k, slope1, slope2, n_samples, n_positives
-    )
-    centre = (_floats(hits1) - hits2) / (np.asarray(n_positives) + 2.0)
-    half = _z_quantile(confidence_level) * error
+    centre = (lists.hits1 - lists.hits2) / (lists.n_positives + 2.0)
+    half = _z_quantile(confidence_level) * lists.plus_error
     return np.maximum(centre - half, -1.0), np.minimum(centre + half, 1.0)
 
 
-def _emproc_error(
-    hits1: Numbers,
-    hits2: Numbers,
-    hits_both: Numbers,
-    n_both: Numbers,
-    k: Numbers,
-    slope1: Numbers,
-    slope2: Numbers,
-    n_samples: Numbers,
-    n_positives: Numbers,
-) -> Floats:
-    """Standard error of the difference of two recalls, with the "plus" correction."""
-    h1, h2 = _floats(hits1) + 1.0, _floats(hits2) + 1.0
-    k, m = _floats(k) + 1.0, _floats(n_positives) + 2.0
-    n = _floats(n_samples) + 2.0
-    slope1, slope2 = _floats(slope1), _floats(slope2)
-    of_positives = hits_both / m - h1 / m * h2 / m
-    of_items = n_both / n - (k / n) ** 2
-    covariance = of_positives * (1.0 - slope1 - slope2) / m + of_items * slope1 * slope2 * n / m**2
-    return difference_error(
-        _recall_variance(h1, k, slope1, n, m), _recall_variance(h2, k, slope2, n, m), covariance
-    )
-
-
-def _recall_variance(h: Floats, k: Floats, slope: Numbers, n: Floats, m: Floats) -> Floats:
+def _recall_variance(h: Numbers, k: Numbers, slope: Numbers, n: Numbers, m: Numbers) -> Floats:
     """Ash and Hughes-Oliver's variance of recall at k, of a random number of positives."""
     slope = _floats(slope)
     recall, part = h / m, k / n

@@ -17,7 +17,7 @@ from sklearn_rankinf._estimation.estimates import (
     choose_method,
     interval_methods,
 )
-from sklearn_rankinf._estimation.limits import mean_limits, t_quantile
+from sklearn_rankinf._estimation.limits import t_quantile
 from sklearn_rankinf._metrics import in_sentence
 from sklearn_rankinf._ranking import Ranking, as_seed_sequence, check_option
 from sklearn_rankinf._results import Result, format_value, state_interval
@@ -147,16 +147,16 @@ def standard_error_of_mean(values: Floats, clusters: Integers | None = None) -> 
     return math.sqrt(errors @ errors * errors.size / (errors.size - 1)) / values.size
 
 
-def clustered_mean_limits(
-    values: Floats, clusters: Integers, confidence_level: float
+def mean_limits(
+    values: Floats, confidence_level: float, clusters: Integers | None = None
 ) -> tuple[float, float]:
-    """Student's t limits of the mean of values in clusters numbered from 0."""
-    n_clusters = int(clusters.max()) + 1
-    if n_clusters < 2:
+    """Student's t limits of the mean of independent values, or of values in numbered clusters."""
+    n_independent = values.size if clusters is None else int(clusters.max()) + 1
+    if n_independent < 2:
         return -math.inf, math.inf
-    quantile = float(t_quantile(n_clusters - 1, confidence_level))
+    mean, quantile = float(values.mean()), float(t_quantile(n_independent - 1, confidence_level))
     half = quantile * standard_error_of_mean(values, clusters)
-    return float(values.mean()) - half, float(values.mean()) + half
+    return mean - half, mean + half
 
 
 def mean_interval(
@@ -190,8 +190,7 @@ def _bootstrap_limits(
 def _t_limits(
     values: Floats, confidence_level: float, n_resamples: int, random_state: Any
 ) -> tuple[float, float]:
-    low, high = mean_limits(values, confidence_level)
-    return float(low), float(high)
+    return mean_limits(values, confidence_level)
 
 
 # Methods of the interval of a mean over queries: title and limits, the recommended one first.

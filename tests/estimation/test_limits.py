@@ -10,6 +10,7 @@ from scipy import stats
 from scipy.optimize import brentq
 
 from sklearn_rankinf._estimation.limits import (
+    ListsOfTwo,
     average_precision_limits,
     boyd_binomial_limits,
     boyd_logit_limits,
@@ -23,7 +24,6 @@ from sklearn_rankinf._estimation.limits import (
     g_slope,
     hypergeometric_pvalue,
     mcnemar_pvalue,
-    mean_limits,
     metric_difference_test,
     mover_limits,
     noninferiority_pvalue,
@@ -32,6 +32,7 @@ from sklearn_rankinf._estimation.limits import (
     roc_auc_limits,
     t_test,
 )
+from sklearn_rankinf._estimation.results import mean_limits
 
 LEVELS = [0.5, 0.8, 0.95, 0.999]
 ALTERNATIVES = ["two-sided", "greater", "less"]
@@ -326,16 +327,20 @@ def test_boyd_limits_at_the_ends():
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_mean_limits_are_those_of_the_t_test(level):
-    values = np.random.default_rng(1).beta(2, 5, size=(4, 11))
-    expected = stats.ttest_1samp(values, 0.0, axis=1).confidence_interval(level)
+    values = np.random.default_rng(1).beta(2, 5, size=11)
+    expected = stats.ttest_1samp(values, 0.0).confidence_interval(level)
     assert_allclose(mean_limits(values, level), expected, rtol=1e-10, atol=1e-13)
 
 
-def test_mean_limits_are_cut_off_where_no_value_can_be():
-    assert_array_equal(mean_limits([0.1, 1.0, 1.0], lowest=0.0, highest=1.0)[1], 1.0)
-    assert_array_equal(mean_limits([0.3]), [-math.inf, math.inf])
-    assert_array_equal(mean_limits([0.3], lowest=0.0, highest=1.0), [0.0, 1.0])
-    assert_allclose(mean_limits([0.3, 0.3, 0.3]), [0.3, 0.3])
+def test_mean_limits_of_equal_values_and_of_one_value():
+    assert_array_equal(mean_limits(np.array([0.3]), 0.95), [-math.inf, math.inf])
+    assert_allclose(mean_limits(np.full(3, 0.3), 0.95), [0.3, 0.3])
+
+
+def test_mean_limits_of_clusters_are_those_of_the_means_of_clusters_of_one_size():
+    values, clusters = np.random.default_rng(2).beta(2, 5, size=(7, 3)), np.repeat(np.arange(7), 3)
+    expected = stats.ttest_1samp(values.mean(axis=1), 0.0).confidence_interval(0.9)
+    assert_allclose(mean_limits(values.ravel(), 0.9, clusters), expected, rtol=1e-10)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -581,19 +586,19 @@ def emproc_variance(h1, h2, h12, n12, k, slope1, slope2, n, m):
 def test_emproc_divides_the_plain_difference_by_the_corrected_error(lists):
     h1, h2, *_, m = lists
     error = math.sqrt(emproc_variance(*lists))
-    test = emproc_test(*lists)
+    test = emproc_test(ListsOfTwo(*lists))
     assert_allclose(test.standard_error, error, rtol=1e-12)
     z = (h1 - h2) / m / error
     assert_allclose(test.statistic, z, rtol=1e-12)
     assert_allclose(test.pvalue, 2 * stats.norm.sf(abs(z)), rtol=1e-10)
     half = stats.norm.isf(0.025) * error
     centre = (h1 - h2) / (m + 2)
-    assert_allclose(emproc_limits(*lists), [centre - half, centre + half], atol=1e-12)
+    assert_allclose(emproc_limits(ListsOfTwo(*lists)), [centre - half, centre + half], atol=1e-12)
 
 
 def test_emproc_without_slopes_is_the_test_of_two_dependent_proportions():
     first, second, both, m = 30, 22, 15, 60
-    error = emproc_test(first, second, both, 40, 80, 0.0, 0.0, 900, m).standard_error
+    error = ListsOfTwo(first, second, both, 40, 80, 0.0, 0.0, 900, m).plus_error
     # Shares of the positives in one list alone, which are multinomial.
     only_first, only_second = (first + 1 - both) / (m + 2), (second + 1 - both) / (m + 2)
     variance = (only_first + only_second - (only_first - only_second) ** 2) / (m + 2)
