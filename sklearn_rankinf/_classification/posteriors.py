@@ -292,18 +292,6 @@ class FScorePosterior:
     beta : float, default=1.0
         Relative weight of recall, compared with precision.
 
-    Attributes
-    ----------
-    beta : float
-        Relative weight of recall, compared with precision.
-
-    Raises
-    ------
-    TypeError
-        If `beta` is not a number.
-    ValueError
-        If `beta` is not positive and finite.
-
     See Also
     --------
     sklearn_rankinf.PrecisionRecallPosterior.f_score : Returns such a distribution.

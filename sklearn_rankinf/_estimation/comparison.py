@@ -16,11 +16,11 @@ from sklearn_rankinf._estimation.comparison_methods import (
     Runs,
     no_interval,
     warn_of_unknown_errors,
-    within_margin,
 )
 from sklearn_rankinf._estimation.estimates import (
     check_has_influence,
 )
+from sklearn_rankinf._estimation.limits import margin_pvalue
 from sklearn_rankinf._guard import default_errors, result_function
 from sklearn_rankinf._metrics import (
     as_metric,
@@ -415,7 +415,7 @@ def _compare(
         warn_of_unknown_errors(f"method={method!r} needs a standard error", "the p-value is 1")
     elif margin is not None:
         moments = both.difference, both.standard_error
-        found = Compared(within_margin(*moments, margin, both.df, alternative))
+        found = Compared(float(margin_pvalue(*moments, margin, both.df, alternative)))
     else:
         found = way.compare(both, alternative, draws)
     return MetricComparisonTestResult(

@@ -258,16 +258,6 @@ def _by_influence(both: Difference, alternative: str, draws: Draws) -> Compared:
     return Compared(float(found.pvalue))
 
 
-def within_margin(
-    difference: float, standard_error: float, margin: float, df: int, alternative: str
-) -> float:
-    """P-value of the hypothesis that the difference reaches the margin, one- or two-sided."""
-    if alternative == "two-sided":
-        return float(limits.equivalence_pvalue(difference, standard_error, margin, df))
-    signed = difference if alternative == "greater" else -difference
-    return float(limits.noninferiority_pvalue(signed, standard_error, margin, df))
-
-
 def _by_delong(both: Difference, alternative: str, draws: Draws) -> Compared:
     moments = both.difference, both.standard_error
     pvalue = float(limits.t_test(*moments, math.inf, alternative).pvalue)

@@ -58,9 +58,7 @@ class DifferenceTest(NamedTuple):
     pvalue: Floats
 
 
-# ---------------------------------------------------------------------------------------------
-# The g scale
-# ---------------------------------------------------------------------------------------------
+# The g scale.
 
 
 def g_scale(t: Numbers) -> Floats:
@@ -83,9 +81,7 @@ def g_slope(t: Numbers) -> Floats:
     return np.where((t == 0.0) | (t == 1.0), math.inf, slope)
 
 
-# ---------------------------------------------------------------------------------------------
-# One metric
-# ---------------------------------------------------------------------------------------------
+# One metric.
 
 
 def average_precision_limits(
@@ -282,9 +278,7 @@ def boyd_binomial_limits(
     return np.maximum(value - half, 0.0), np.minimum(value + half, 1.0)
 
 
-# ---------------------------------------------------------------------------------------------
-# The difference of two metrics of the same items
-# ---------------------------------------------------------------------------------------------
+# The difference of two metrics of the same items.
 
 
 def mover_limits(
@@ -419,28 +413,21 @@ def t_test(
     return DifferenceTest(statistic, np.asarray(error), pvalue)
 
 
-def noninferiority_pvalue(
-    difference: Numbers, standard_error: Numbers, margin: Numbers, df: Numbers
+def margin_pvalue(
+    difference: Numbers, standard_error: Numbers, margin: Numbers, df: Numbers, alternative: str
 ) -> Floats:
-    """p-value of "the first metric is less than the second by the margin or more"."""
-    shifted = _floats(difference) + margin
-    return t_test(shifted, standard_error, df, "greater").pvalue
+    """p-value of "the first metric is less than the second by the margin or more".
+
+    With the alternative ``"less"`` the metrics change places. The two-sided alternative is their
+    equivalence: the larger p-value of both tests.
+    """
+    signs = {"two-sided": (1.0, -1.0), "greater": (1.0,), "less": (-1.0,)}[alternative]
+    shifted = [sign * _floats(difference) + margin for sign in signs]
+    pvalues = [t_test(one, standard_error, df, "greater").pvalue for one in shifted]
+    return np.asarray(np.max(pvalues, axis=0))
 
 
-def equivalence_pvalue(
-    difference: Numbers, standard_error: Numbers, margin: Numbers, df: Numbers
-) -> Floats:
-    """p-value of "the metrics differ by the margin or more": the larger of two one-sided tests."""
-    difference = _floats(difference)
-    return np.maximum(
-        noninferiority_pvalue(difference, standard_error, margin, df),
-        noninferiority_pvalue(-difference, standard_error, margin, df),
-    )
-
-
-# ---------------------------------------------------------------------------------------------
-# Hits at k of two rankers
-# ---------------------------------------------------------------------------------------------
+# Hits at k of two rankers.
 
 
 def hypergeometric_pvalue(
@@ -533,9 +520,7 @@ def _recall_variance(h: Numbers, k: Numbers, slope: Numbers, n: Numbers, m: Numb
     return np.maximum(variance, 0.0)
 
 
-# ---------------------------------------------------------------------------------------------
-# Arrays, tails and quantiles
-# ---------------------------------------------------------------------------------------------
+# Arrays, tails and quantiles.
 
 
 def _floats(numbers: Numbers) -> Floats:

@@ -89,9 +89,7 @@ def _in_fewest_dimensions(rows: Floats) -> Floats:
     return np.asarray(left[:, kept] * scales[kept])
 
 
-# ---------------------------------------------------------------------------------------------
-# The maximum of the family
-# ---------------------------------------------------------------------------------------------
+# The maximum of the family.
 
 
 def single_step(
@@ -204,9 +202,7 @@ def _radial(square: Floats, rank: int, df: float, upper: bool) -> Floats:
     return np.asarray((fdtrc if upper else fdtr)(rank, df, square / rank))
 
 
-# ---------------------------------------------------------------------------------------------
-# Rankers of the same items
-# ---------------------------------------------------------------------------------------------
+# Rankers of the same items.
 
 
 def best_pvalues(
@@ -231,14 +227,8 @@ def best_pvalues(
         error, rows = difference_contrasts(covariance, pairs)
         known = error > 0.0
         if known.any():
-            largest = np.max(_differences_of(values, pairs)[known] / error[known])
+            largest = np.max((values[pairs[known, 0]] - values[i]) / error[known])
             pvalue[i] = largest_pvalue(
                 largest, rows[known], df, rng, alternative="greater", n_directions=n_directions
             )
     return pvalue
-
-
-def _differences_of(values: ArrayLike, pairs: Integers) -> Floats:
-    """The first of each pair less the second."""
-    values = np.asarray(values, dtype=float)
-    return np.asarray(values[pairs[:, 0]] - values[pairs[:, 1]])

@@ -14,7 +14,7 @@ from sklearn_rankinf._metrics.influence import (
     average_precision_influence,
 )
 from sklearn_rankinf._metrics.values import CallableMetric, at_k, set_parameters
-from sklearn_rankinf._ranking import check_k, check_normalize, resolve_k
+from sklearn_rankinf._ranking import check_k, check_option, resolve_k
 from sklearn_rankinf._statistics import (
     Denominators,
     Increments,
@@ -83,7 +83,9 @@ class AveragePrecision(CallableMetric, Statistic):
     def __post_init__(self) -> None:
         if self.k is not None:
             set_parameters(self, k=check_k(self.k))
-        set_parameters(self, normalize=check_normalize(self.normalize))
+        set_parameters(
+            self, normalize=check_option(self.normalize, "normalize", ("min", "positives"))
+        )
 
     @property
     def title(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from sklearn_rankinf._plot._matplotlib import import_pyplot
-from sklearn_rankinf._ranking import PosLabel, Sample, estimator_scores, folds_of
+from sklearn_rankinf._ranking import PosLabel, Sample, estimator_scores, folds_of, holds_rankers
 
 RESPONSE_METHODS = ("decision_function", "predict_proba")
 # Longer names are shortened in legends and on axes.
@@ -290,7 +290,7 @@ class RankersDisplay(ScoresDisplay):
     def _of_scores(cls, y_true: Any, y_score: Any, options: Any, name: Any, ax: Any) -> Self:
         own, drawn = cls._divided(cls._compute, options)
         results: Any
-        if cls._holds_rankers(y_score):
+        if holds_rankers(y_score, cls._has_columns):
             sample = Sample.read(y_true, y_score, pos_label=own["pos_label"], columns="rankers")
             own["pos_label"] = True
             results = {
@@ -302,13 +302,3 @@ class RankersDisplay(ScoresDisplay):
             if isinstance(results, Mapping) and isinstance(name, str):
                 results, name = {name: results}, None
         return cls(results, name=name).plot(ax, **drawn)
-
-    @classmethod
-    def _holds_rankers(cls, y_score: Any) -> bool:
-        """Whether the scores are those of several rankers."""
-        if isinstance(y_score, Mapping) or hasattr(y_score, "columns"):
-            return True
-        try:
-            return cls._has_columns and np.ndim(y_score) == 2
-        except ValueError:
-            return False  # ragged input raises an error when it is read

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from inspect import currentframe
 from numbers import Integral, Rational, Real
@@ -310,6 +310,12 @@ def check_lengths(n_labels: int, n_scores: int, name: str = "y_score") -> None:
             f"y_true and {name} must have the same length; got {n_labels} labels and "
             f"{n_scores} scores."
         )
+
+
+def holds_rankers(y_score: Any, in_columns: bool = True) -> bool:
+    """Whether scores are those of several rankers, by name, or in the columns of an array."""
+    is_named = isinstance(y_score, Mapping) or hasattr(y_score, "columns")
+    return is_named or (in_columns and _n_columns(y_score) != 1)
 
 
 def has_classes(y_true: Any, y_score: Any) -> bool:
@@ -651,16 +657,9 @@ def warn_caller(message: str, category: type[Warning]) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-_ALTERNATIVES = ("greater", "less", "two-sided")
-
-
 def check_alternative(alternative: Any) -> str:
     """Read one of the three alternatives."""
-    if not isinstance(alternative, str) or alternative not in _ALTERNATIVES:
-        raise ValueError(
-            f"alternative must be 'greater', 'less' or 'two-sided'; got {shown(alternative)}."
-        )
-    return str(alternative)
+    return str(check_option(alternative, "alternative", ("greater", "less", "two-sided")))
 
 
 def check_k(k: Any, name: str = "k") -> float:
@@ -691,13 +690,6 @@ def resolve_k(k: Any, n_samples: int, name: str = "k") -> int:
         return cut
     # A fraction of n that is a whole number up to rounding errors is rounded to it.
     return max(1, math.ceil(cut * n_samples - 1e-9))
-
-
-def check_normalize(normalize: Any) -> str:
-    """Read the divisor of average precision at k."""
-    if not isinstance(normalize, str) or normalize not in ("min", "positives"):
-        raise ValueError(f"normalize must be 'min' or 'positives'; got {shown(normalize)}.")
-    return str(normalize)
 
 
 def check_counts(n_samples: Any, n_positives: Any) -> tuple[int, int]:
@@ -809,11 +801,7 @@ def check_positive(value: Any, name: str) -> float:
 
 def check_confidence_level(confidence_level: Any) -> float:
     """Read a confidence level, a number between 0 and 1."""
-    level = check_real(confidence_level, "confidence_level")
-    if not 0.0 < level < 1.0:
-        raise ValueError(
-            f"confidence_level must lie between 0 and 1; got {_number(confidence_level)}."
-        )
+    level = check_between(confidence_level, "confidence_level")
     if not level <= _HIGHEST_LEVEL:
         raise ValueError(
             f"confidence_level={level} is too near to 1 for floating point numbers: pass at most "
@@ -845,9 +833,6 @@ def resolve_each_k(k: Any, n_samples: int) -> int | Integers:
     return cuts.astype(np.int64)
 
 
-_AVERAGES = (None, "macro", "weighted", "micro")
-
-
 def check_average(average: Any) -> str | None:
     """Read an average over classes."""
     if isinstance(average, str) and average == "samples":
@@ -855,20 +840,13 @@ def check_average(average: Any) -> str | None:
             "average='samples' ranks the classes within each sample and cannot be tested by random "
             "labelling of the samples: use 'macro', 'weighted', 'micro' or None."
         )
-    if average is None:
-        return None
-    if not isinstance(average, str) or average not in _AVERAGES:
-        raise ValueError(
-            f"average must be None, 'macro', 'weighted' or 'micro'; got {shown(average)}."
-        )
-    return str(average)
+    found: str | None = check_option(average, "average", (None, "macro", "weighted", "micro"))
+    return found
 
 
 def check_weights_follow(weights_follow: Any) -> str:
     """Read whether weights follow labels or scores."""
-    if not isinstance(weights_follow, str) or weights_follow not in ("label", "score"):
-        raise ValueError(f"weights_follow must be 'label' or 'score'; got {shown(weights_follow)}.")
-    return str(weights_follow)
+    return str(check_option(weights_follow, "weights_follow", ("label", "score")))
 
 
 def as_numbers(values: Any, name: str) -> Floats:

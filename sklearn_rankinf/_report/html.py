@@ -78,16 +78,12 @@ def as_document(report: Findings) -> str:
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>Rank significance report</title>\n<style>{_PAGE_STYLE}</style>\n</head>\n<body>\n"
-        f"{_content(report, pictures)}\n</body>\n</html>\n"
+        f"{as_fragment(report, pictures)}\n</body>\n</html>\n"
     )
 
 
-def as_fragment(report: Findings) -> str:
-    """Return the report without pictures, for a notebook."""
-    return _content(report, [])
-
-
-def _content(report: Findings, pictures: Sequence[str]) -> str:
+def as_fragment(report: Findings, pictures: Sequence[str] = ()) -> str:
+    """Return the report for a notebook, or with pictures as the content of a page."""
     parts = [
         f"<style>{_STYLE}</style>",
         "<h1>Rank significance report</h1>",

@@ -32,6 +32,7 @@ from sklearn_rankinf._ranking import (
     check_k,
     check_levels,
     class_names,
+    holds_rankers,
     resolve_k,
 )
 from sklearn_rankinf._report.checks import Facts, run_checks
@@ -319,7 +320,7 @@ def comparison_method(metric: Metric, n_samples: int, n_resamples: int) -> str:
 
 def _read(y_true: Any, y_score: Any, pos_label: PosLabel, clusters: Any, alpha: float) -> Facts:
     """Read labels and scores, and what the checks need of the labels."""
-    columns = "rankers" if _holds_several(y_score) else ""
+    columns = "rankers" if holds_rankers(y_score) else ""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a check reports the label in doubt
         sample = Sample.read(
@@ -335,17 +336,6 @@ def _read(y_true: Any, y_score: Any, pos_label: PosLabel, clusters: Any, alpha: 
         tuple(class_names(y_true)),
         not getattr(getattr(y_true, "index", None), "is_unique", True),
     )
-
-
-def _holds_several(y_score: Any) -> bool:
-    """Whether the scores are those of several rankers, by name or in columns."""
-    if isinstance(y_score, Mapping) or hasattr(y_score, "columns"):
-        return True
-    try:
-        shape = np.shape(y_score)
-    except ValueError:
-        return False  # ragged input raises an error when it is read
-    return len(shape) == 2 and shape[1] != 1
 
 
 def _one_line(name: Any) -> str:

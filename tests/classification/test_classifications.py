@@ -522,7 +522,7 @@ def infinite(y_true, y_pred):
         (
             {"alternative": "both"},
             ValueError,
-            "alternative must be 'greater', 'less' or 'two-sided'",
+            "alternative must be one of 'greater', 'less'",
         ),
         (
             {"method": "t"},

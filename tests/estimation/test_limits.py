@@ -18,15 +18,14 @@ from sklearn_rankinf._estimation.limits import (
     difference_error,
     emproc_limits,
     emproc_test,
-    equivalence_pvalue,
     g_inverse,
     g_scale,
     g_slope,
     hypergeometric_pvalue,
+    margin_pvalue,
     mcnemar_pvalue,
     metric_difference_test,
     mover_limits,
-    noninferiority_pvalue,
     plus_recall_limits,
     recall_limits,
     roc_auc_limits,
@@ -419,10 +418,9 @@ def test_tests_on_the_metrics_scale_are_paired_t_tests(seed, alternative):
     upper = stats.ttest_rel(pair[0] + margin, pair[1], alternative="greater").pvalue
     lower = stats.ttest_rel(pair[0] - margin, pair[1], alternative="less").pvalue
     difference = values[0] - values[1]
-    assert_allclose(noninferiority_pvalue(difference, error, margin, n - 1), upper, rtol=1e-9)
-    assert_allclose(
-        equivalence_pvalue(difference, error, margin, n - 1), max(lower, upper), rtol=1e-9
-    )
+    expected = {"greater": upper, "less": lower, "two-sided": max(lower, upper)}[alternative]
+    found = margin_pvalue(difference, error, margin, n - 1, alternative)
+    assert_allclose(found, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
@@ -478,7 +476,7 @@ def test_no_error_and_no_degrees_of_freedom_are_no_evidence():
         )
         assert_array_equal(test.pvalue, 1.0)
         assert np.all(np.isnan(test.statistic))
-    assert_array_equal(equivalence_pvalue(0.0, 0.0, 0.1, 9), 1.0)
+    assert margin_pvalue(0.0, 0.0, 0.1, 9, "two-sided") == 1.0
 
 
 # ---------------------------------------------------------------------------------------------

@@ -808,7 +808,7 @@ WRONG = [
         SCORES,
         {"confidence_level": 1.0},
         ValueError,
-        "confidence_level must lie between 0 and 1; got 1.0",
+        "confidence_level must lie between 0 and 1, .*; got 1.0",
     ),
     (SCORES, {"confidence_level": "high"}, TypeError, "confidence_level must be .*; got 'high'"),
     (SCORES, {"metric": "auc"}, ValueError, "metric must be one of .*; got 'auc'"),

@@ -289,7 +289,7 @@ def test_metrics_that_are_refused(metric, error, message, data):
             AveragePrecision,
             {"normalize": "k"},
             ValueError,
-            "normalize must be 'min' or 'positives'",
+            "normalize must be one of 'min', 'positives'",
         ),
         (RecallAtK, {"k": -1}, ValueError, "k must be at least 1"),
         (PrecisionAtK, {"k": None}, TypeError, "k must be an int or a float; got None"),

@@ -809,7 +809,7 @@ def test_monte_carlo_error_of_a_search():
     assert repr(result) == (
         "SearchPermutationTestResult(statistic=0.5, pvalue=0.04, n_resamples=99)"
     )
-    with pytest.raises(ValueError, match="confidence_level must lie between 0 and 1; got 95"):
+    with pytest.raises(ValueError, match=r"confidence_level must lie between .*; got 95"):
         result.pvalue_interval(95)
 
 

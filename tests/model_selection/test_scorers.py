@@ -754,7 +754,7 @@ def test_saturation_of_weighted_and_averaged_statistics():
         ({"n_resamples": 0}, ValueError, "n_resamples must be at least 1; got 0"),
         ({"n_resamples": 9.5}, TypeError, "n_resamples must be an integer; got 9.5"),
         ({"random_state": -1}, ValueError, "random_state must be at least 0; got -1"),
-        ({"weights_follow": "rank"}, ValueError, "weights_follow must be 'label' or 'score'"),
+        ({"weights_follow": "rank"}, ValueError, "weights_follow must be one of 'label', 'score'"),
         (
             {"metric": "roc_auc", "weights_follow": "score"},
             ValueError,

@@ -643,7 +643,7 @@ def test_interval_is_that_of_clopper_and_pearson(level):
 @pytest.mark.parametrize("level", [0.0, 1.0, 95, math.nan])
 def test_interval_refuses_levels(level):
     result = best_candidate_test(*noisy(), n_resamples=9)
-    with pytest.raises(ValueError, match=f"confidence_level must lie between 0 and 1; got {level}"):
+    with pytest.raises(ValueError, match=rf"confidence_level must lie between .*; got {level}"):
         result.pvalue_interval(level)
 
 

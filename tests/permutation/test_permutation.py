@@ -865,7 +865,7 @@ def test_interval_of_other_methods():
 @pytest.mark.parametrize("confidence_level", [0.0, 1.0, -1, math.nan])
 def test_confidence_level_is_checked(confidence_level):
     result = average_precision_test(Y, SCORES)
-    with pytest.raises(ValueError, match="confidence_level must lie between 0 and 1; got"):
+    with pytest.raises(ValueError, match=r"confidence_level must lie between .*; got"):
         result.pvalue_interval(confidence_level)
 
 

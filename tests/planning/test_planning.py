@@ -629,7 +629,7 @@ def test_errors_of_simulated_data_sets():
         ("auc_b", 0.0, "auc_b must lie between 0 and 1"),
         ("alpha", 1.5, "alpha must lie between 0 and 1"),
         ("correlation", 1.5, r"correlation must lie between -1 and 1; got 1\.5"),
-        ("alternative", "more", "alternative must be 'greater', 'less' or 'two-sided'"),
+        ("alternative", "more", "alternative must be one of 'greater', 'less'"),
         ("method", "x", "method must be one of 'auto', 'swap'"),
         ("n_resamples", 1, "n_resamples must be at least 2"),
         ("metric", "x", "metric must be one of"),

@@ -563,7 +563,7 @@ def test_wrong_comparisons_are_refused(pair, many):
         ComparisonDisplay(many, curves=[curve, curve])
     with pytest.raises(ValueError, match="xscale must be one of 'linear', 'log'; got 'symlog'"):
         ComparisonDisplay(pair).plot(xscale="symlog")
-    with pytest.raises(ValueError, match="confidence_level must lie between 0 and 1; got 95"):
+    with pytest.raises(ValueError, match=r"confidence_level must lie between .*; got 95"):
         ComparisonDisplay(pair).plot(confidence_level=95)
     assert plt.get_fignums() == []
 

@@ -567,7 +567,7 @@ def test_confidence_level_next_to_1():
     ):
         with pytest.raises(ValueError, match=r"confidence_level=0\.9999999999999999 is too near"):
             call(np.nextafter(1.0, 0.0))
-        with pytest.raises(ValueError, match="confidence_level must lie between 0 and 1; got 1"):
+        with pytest.raises(ValueError, match=r"confidence_level must lie between .*; got 1"):
             call(np.longdouble(1))
 
 

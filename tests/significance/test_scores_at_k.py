@@ -196,7 +196,7 @@ def test_refusals(score):
 
 
 def test_refused_divisor():
-    with pytest.raises(ValueError, match="normalize must be 'min' or 'positives'; got 'k'"):
+    with pytest.raises(ValueError, match="normalize must be one of 'min', 'positives'; got 'k'"):
         average_precision_at_k_score(Y_TRUE, Y_SCORE, k=3, normalize="k")
 
 

@@ -754,7 +754,7 @@ def test_recall_at_no_k():
 
 @each_metric
 def test_more_messages(metric):
-    with pytest.raises(ValueError, match="alternative must be 'greater', 'less' or 'two-sided'"):
+    with pytest.raises(ValueError, match="alternative must be one of 'greater', 'less'"):
         TESTS[metric]([0, 1], [1, 2], k=1, alternative="larger")
     with pytest.raises(ValueError, match="n_positives must be between 0 and n_samples=8; got 9"):
         DISTRIBUTIONS[metric](8, 9, k=1)

@@ -817,7 +817,7 @@ def test_methods_that_need_a_distribution(method):
     ("data", "options", "error", "message"),
     [
         (BINARY, {"average": "samples"}, ValueError, "'samples' ranks the classes within each"),
-        (BINARY, {"average": "mean"}, ValueError, "average must be None, .*; got 'mean'"),
+        (BINARY, {"average": "mean"}, ValueError, "average must be one of None, .*; got 'mean'"),
         (BINARY, {"weights_follow": "item"}, ValueError, "weights_follow must be .* got 'item'"),
         (CLASSES, {"average": "micro", "k": 2}, ValueError, "k=2 is not defined with average='mi"),
         (
