@@ -478,11 +478,11 @@ class Tails:
         """Contours; far above the mean, where merging errs more, with blocks merged less."""
         if not (self.merges and sign > 0):
             found = self._contour.tail(t, sign)
-            if self._contour.is_short:
+            for contour in self._more_contours:
                 accepted = accepted_error(self._tolerance, found.log_p)
                 weak = np.flatnonzero(~(found.error.total <= accepted) | np.isinf(found.log_p))
                 if weak.size:
-                    found.put_better(weak, self._usual_contour.tail(t[weak], sign))
+                    found.put_better(weak, contour.tail(t[weak], sign))
             if self._is_certified:
                 self._refute(found, t, sign)
             return found
@@ -658,10 +658,17 @@ class Tails:
         return self._contour_inversion(None, SETTINGS.coarser * SETTINGS.ratio)
 
     @cached_property
-    def _usual_contour(self) -> ContourInversion:
-        """One whose first nodes are as many as without a rough tolerance."""
-        coarse, tolerance = SETTINGS.coarser * SETTINGS.ratio, SETTINGS.usual_tolerance
-        return self._contour_inversion(None, coarse, tolerance=tolerance)
+    def _more_contours(self) -> list[ContourInversion]:
+        """Longer contours for tails whose errors exceed a rough tolerance.
+
+        One has as many nodes at first as without a rough tolerance. Of many blocks a contour
+        without tolerance takes less time than a finite band.
+        """
+        tolerances = [SETTINGS.usual_tolerance] if self._contour.is_short else []
+        if self._tolerance >= ROUGH_TOLERANCE and self._n_blocks > SETTINGS.bands_first_up_to:
+            tolerances.append(0.0)
+        coarse = SETTINGS.coarser * SETTINGS.ratio
+        return [self._contour_inversion(None, coarse, tolerance=one) for one in tolerances]
 
     @cached_property
     def _contour_far_out(self) -> ContourInversion:
