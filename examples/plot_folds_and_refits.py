@@ -37,12 +37,13 @@ folds = StratifiedKFold(5, shuffle=True, random_state=0)
 # Folds, combination and refits
 # -----------------------------
 # The default combination is five times the smallest of the five p-values. It is valid under any
-# dependence of the folds. ``refit_permutations`` requests a second test: the whole cross-validation
-# is repeated for 199 permutations of the labels.
+# dependence of the folds. ``method="refit"`` is another test: the whole cross-validation is
+# repeated for 199 permutations of the labels.
 
 from sklearn_rankinf import cross_val_significance
 
-result = cross_val_significance(model, X, y, cv=folds, refit_permutations=199)
+result = cross_val_significance(model, X, y, cv=folds)
+refits = cross_val_significance(model, X, y, cv=folds, method="refit", n_resamples=199)
 print("fold    n   m     AP        p       z")
 for number, test in enumerate(result.fold_tests):
     print(
@@ -51,7 +52,7 @@ for number, test in enumerate(result.fold_tests):
     )
 print(f"mean AP {result.statistic:.3f}")
 print(f"combined p = {result.pvalue:.2g}")
-print(f"p of the refits = {result.refit_pvalue:.4f}, at least 1/200")
+print(f"p of the refits = {refits.pvalue:.4f}, at least 1/200")
 
 # %%
 # The two tests answer different questions. The p-value of a fold concerns one fitted model: does it
@@ -64,13 +65,13 @@ import matplotlib.pyplot as plt
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 names = [f"fold {number}" for number in range(5)] + ["Bonferroni", "refits"]
-pvalues = [*result.fold_pvalues, result.pvalue, result.refit_pvalue]
+pvalues = [*result.fold_pvalues, result.pvalue, refits.pvalue]
 colors = ["#8d99ae"] * 5 + ["#00798c", "#d1495b"]
 left.barh(names[::-1], -np.log10(pvalues[::-1]), color=colors[::-1])
 left.axvline(-np.log10(0.05), color="#1b1b1b", linewidth=0.8, linestyle="--")
 left.set(xlabel="−log10 p (dashed: p = 0.05)")
-right.hist(result.refit_statistics, bins=25, color="#d1495b", alpha=0.5, label="permuted labels")
-right.axvline(result.refit_statistic, color="#1b1b1b", label="observed")
+right.hist(refits.permuted_statistics, bins=25, color="#d1495b", alpha=0.5, label="permuted labels")
+right.axvline(refits.statistic, color="#1b1b1b", label="observed")
 right.set(xlabel="mean AP over folds", ylabel="refits")
 right.legend(frameon=False, loc=(0.42, 0.8))
 for axis in (left, right):
@@ -88,8 +89,8 @@ plt.show()
 from sklearn.model_selection import cross_validate
 
 fitted = cross_validate(model, X, y, cv=folds, return_estimator=True, return_indices=True)
-for combine in ("bonferroni", "twice_mean", "cauchy"):
-    print(f"{combine:12} p = {cross_val_significance(fitted, X, y, combine=combine).pvalue:.2g}")
+for method in ("bonferroni", "twice_mean", "cauchy"):
+    print(f"{method:12} p = {cross_val_significance(fitted, X, y, method=method).pvalue:.2g}")
 
 # %%
 # A scorer that was fitted elsewhere is different. The folds of its test data are independent, and
@@ -99,7 +100,7 @@ for combine in ("bonferroni", "twice_mean", "cauchy"):
 from sklearn.frozen import FrozenEstimator
 
 scorer = FrozenEstimator(model.fit(X[:200], y[:200]))
-result = cross_val_significance(scorer, X[200:], y[200:], cv=folds, combine="convolution")
+result = cross_val_significance(scorer, X[200:], y[200:], cv=folds, method="convolution")
 null = result.null_distribution
 print(f"mean AP {result.statistic:.3f}, by chance {null.mean():.3f}, sd {null.std():.3f}")
 print(f"p = {result.pvalue:.2g}")

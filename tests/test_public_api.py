@@ -184,8 +184,7 @@ SIGNATURES = {
     "cross_val_significance": (
         "(estimator, X, y, *, groups=None, strata=None, clusters=None, order=None, "
         "block_length=None, cv=None, metric='average_precision', method='auto', "
-        "combine='bonferroni', params=None, "
-        "refit_permutations=None, n_resamples=9999, random_state=0, n_jobs=None, verbose=0)"
+        "params=None, n_resamples=None, random_state=0, n_jobs=None, verbose=0)"
     ),
     "search_permutation_test": (
         "(search, X, y, *, groups=None, strata=None, clusters=None, order=None, "

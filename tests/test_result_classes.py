@@ -77,9 +77,10 @@ RESULTS = {
         N, 12, auc_a=0.9, auc_b=0.6, metric="roc_auc", method="delong", n_resamples=5
     ),
     "width": lambda: metric_interval_width(N, 12, auc=0.9, metric="roc_auc", n_resamples=5),
-    "folds": lambda: cross_val_significance(MODEL, X, Y, cv=3, refit_permutations=2),
+    "folds": lambda: cross_val_significance(MODEL, X, Y, cv=3),
+    "refits": lambda: cross_val_significance(MODEL, X, Y, cv=3, method="refit", n_resamples=2),
     "mean over folds": lambda: cross_val_significance(
-        FrozenEstimator(MODEL.fit(X, Y)), X, Y, cv=3, combine="convolution"
+        FrozenEstimator(MODEL.fit(X, Y)), X, Y, cv=3, method="convolution"
     ),
     "estimators": lambda: cross_val_comparison(MODEL, RANDOM, X, Y, cv=3, **FEW),
     "models": lambda: cross_val_comparison(MODEL, RANDOM, X, Y, cv=3, aggregate="mean").models,

@@ -43,7 +43,7 @@ LONGER = {
     "metric_test": 19,
     "average_precision_test": 20,
     "recall_at_k_test": 16,
-    "cross_val_significance": 18,
+    "cross_val_significance": 16,
     "cross_val_comparison": 16,
 }
 

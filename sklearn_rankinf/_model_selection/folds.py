@@ -120,16 +120,16 @@ def check_groups(sample: Sample, groups: Any) -> None:
         )
 
 
-def check_folds(sample: Sample, folds: Sequence[Fold], combine: str) -> None:
+def check_folds(sample: Sample, folds: Sequence[Fold], multiplied: bool) -> None:
     """Raise an error or warn if the p-values of folds would not be valid."""
-    _check_clusters_are_whole(sample, folds, combine)
+    _check_clusters_are_whole(sample, folds, multiplied)
     _check_series_are_whole(sample, folds)
     _check_labellings(sample, folds)
     _warn_of_unshuffled_folds(sample, folds)
     _warn_of_series(sample, folds)
 
 
-def _check_clusters_are_whole(sample: Sample, folds: Sequence[Fold], combine: str) -> None:
+def _check_clusters_are_whole(sample: Sample, folds: Sequence[Fold], multiplied: bool) -> None:
     """Raise an error if folds split clusters."""
     codes = sample.design.clusters
     if codes is None:
@@ -138,11 +138,11 @@ def _check_clusters_are_whole(sample: Sample, folds: Sequence[Fold], combine: st
     check_clusters_are_whole(folds, codes, names)
     held_out = np.concatenate([np.unique(codes[fold.test]) for fold in folds])
     several = np.bincount(held_out) > 1
-    if combine == "fisher" and several.any():
+    if multiplied and several.any():
         raise ValueError(
-            f"combine='fisher' needs independent folds, but cluster "
+            f"method='fisher' needs independent folds, but cluster "
             f"{names[int(np.argmax(several))]!r} is in several folds: {_WHOLE_CLUSTERS}, or "
-            "use combine='bonferroni', which is valid for any folds."
+            "use method='bonferroni', which is valid for any folds."
         )
 
 

@@ -110,6 +110,8 @@ class Scoring:
     ----------
     metric : str or metric
         The metric.
+    method : str
+        Method of the p-value of a fold.
     pos_label : int, float, bool or str
         The label of the positives.
     response_method : str or sequence of str
@@ -117,6 +119,7 @@ class Scoring:
     """
 
     metric: Any
+    method: str = "auto"
     pos_label: PosLabel = 1
     response_method: str | Sequence[str] = _RANKS_BY
 
@@ -352,7 +355,7 @@ def make_significance_scorer(
             output=output,
             **named,
         )
-        made.scoring = Scoring(metric, pos_label, response_method)
+        made.scoring = Scoring(metric, own["method"], pos_label, response_method)
         return made
 
     if keys is None:

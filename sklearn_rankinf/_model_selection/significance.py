@@ -65,6 +65,7 @@ from sklearn_rankinf._results import (
     Result,
     as_log10,
     format_value,
+    log10_of,
     one_below_another,
     state_drawn_pvalue,
     state_pvalue,
@@ -72,19 +73,13 @@ from sklearn_rankinf._results import (
 from sklearn_rankinf._significance import permutation_interval, pvalue_fields, significance_of
 from sklearn_rankinf._statistics import Floats, Metric
 
-_COMBINATIONS = ("bonferroni", "twice_mean", "cauchy", "convolution", "fisher")
 _CONVOLVED = ("analytic", "permutation", "normal", "pearson3")
-_RULES = {
-    "bonferroni": "Bonferroni's rule",
-    "twice_mean": "twice the mean of the p-values",
-    "cauchy": "the Cauchy combination",
-    "fisher": "Fisher's method",
-}
 # Log p-value below which cot(pi p) equals 1 / (pi p) in floating point and may overflow.
 _SMALL = -600.0
 # Relative difference up to which two scores count as equal.
 _SAME = 1e-12
-_ANOTHER_CV = "use another cv, or combine='bonferroni', which is valid for any folds"
+_ANOTHER_CV = "use another cv, or method='bonferroni', which is valid for any folds"
+_N_LABELLINGS, _N_REFITS = 9999, 99
 
 
 # Folds.
@@ -99,12 +94,13 @@ class CrossValSignificanceResult(Result):
     statistic : float
         Mean of the metric over the folds.
     pvalue : float
-        Combined p-value of the folds.
+        P-value of all folds.
     log10_pvalue : float
         Base-10 logarithm of the p-value, finite even if `pvalue` underflows to 0.
     pvalue_low, pvalue_high : float
         Combination of the lower and of the upper limits of the p-values of the folds; see
-        `pvalue_interval` of the tests. With ``combine="convolution"`` the interval for the p-value.
+        `pvalue_interval` of the tests. With ``"convolution"`` and ``"refit"`` the interval for the
+        p-value.
     pvalue_is_bound : bool
         Whether the p-value is an upper bound, because the p-value of a fold is one: a guaranteed
         bound of the exact p-value, or the smallest possible one of the random labellings.
@@ -116,19 +112,14 @@ class CrossValSignificanceResult(Result):
         The metric.
     fold_tests : tuple of length n_splits
         The complete result of the test of each fold, with its null distribution.
-    combine : {"bonferroni", "twice_mean", "cauchy", "convolution", "fisher"}
-        Method that combined the p-values.
+    method : {"bonferroni", "twice_mean", "cauchy", "fisher", "convolution", "refit"}
+        Method of the p-value.
     n_splits : int
         Number of folds.
     null_distribution : NullDistribution or None
-        Null distribution of the mean over the folds; only for ``combine="convolution"``.
-    refit_statistic : float or None
-        Mean over the folds as computed for the refits; None without refits.
-    refit_pvalue : float or None
-        Proportion of cross-validations, the observed one included, with a mean over the folds at
-        least as large as the observed mean; None without refits.
-    refit_statistics : ndarray of shape (refit_permutations,) or None
-        Means over the folds of the refits to permuted labels; None without refits.
+        Null distribution of the mean over the folds; only for ``"convolution"``.
+    permuted_statistics : ndarray of shape (n_resamples,) or None
+        Means over the folds of the refits to permuted labels; only for ``"refit"``.
     interval_target : str
         The quantity that :meth:`confidence_interval` estimates.
 
@@ -161,12 +152,10 @@ class CrossValSignificanceResult(Result):
     fold_pvalues: Floats = field(repr=False)
     fold_log10_pvalues: Floats = field(repr=False)
     fold_tests: tuple[Any, ...] = field(repr=False)
-    combine: str
+    method: str
     n_splits: int
     null_distribution: NullDistribution | None = field(default=None, repr=False)
-    refit_statistic: float | None = field(default=None, repr=False)
-    refit_pvalue: float | None = None
-    refit_statistics: Floats | None = field(default=None, repr=False)
+    permuted_statistics: Floats | None = field(default=None, repr=False)
     _interval: _IntervalOfMean | None = None
 
     @property
@@ -249,27 +238,24 @@ class CrossValSignificanceResult(Result):
         is_bound = self.pvalue_is_bound
         exact = "upper bound from the exact null distribution" if is_bound else "exact test"
         ways = {"analytic": exact, "permutation": "permutation test"}
-        if self.null_distribution is None:
+        if self.permuted_statistics is not None:
+            how = f"{len(self.permuted_statistics)} refits to permuted labels"
+        elif self.null_distribution is None:
             test = ways.get(tests[0].method, f"method {tests[0].method}")
-            how = f"{test} of each fold, combined by {_RULES[self.combine]}"
+            how = f"{test} of each fold, combined by {_METHODS[self.method].title}"
         else:
             null = self.null_distribution
             n_resamples, _ = resamples_of(null, self.statistic, "greater")
             how = f"{ways.get(null.method, f'method {null.method}')} of the mean"
             how += f" with {n_resamples} random labellings" if n_resamples else ""
         chance = float(np.mean([test.chance for test in tests]))
-        refits = ""
-        if self.refit_pvalue is not None and self.refit_statistics is not None:
-            n_refits = len(self.refit_statistics)
-            stated = state_drawn_pvalue(self.refit_pvalue, n_refits)
-            refits = f", and {stated} by {n_refits} refits to permuted labels"
         return [
             f"Mean {in_sentence(tests[0].metric.title)} over {self.n_splits} folds was "
             f"{format_value(self.statistic)} (chance {format_value(chance)}), "
             f"{state_pvalue(self.log10_pvalue, is_bound)} for better than random "
             f"labelling ({how}, "
             f"one-sided; {sum(test.n_positives for test in tests)} positives among "
-            f"{sum(test.n_samples for test in tests)} held-out samples){refits}."
+            f"{sum(test.n_samples for test in tests)} held-out samples)."
         ]
 
 
@@ -287,10 +273,8 @@ def cross_val_significance(
     cv: Any = None,
     metric: str | Metric = "average_precision",
     method: str = "auto",
-    combine: str = "bonferroni",
     params: Mapping[str, Any] | None = None,
-    refit_permutations: int | None = None,
-    n_resamples: int = 9999,
+    n_resamples: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -336,25 +320,23 @@ def cross_val_significance(
     metric : str, metric or scorer, default="average_precision"
         A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
         :func:`metric_test`. A scorer of :func:`make_significance_scorer` also says which label is
-        positive, such as a string, and which response of the estimator ranks.
+        positive, such as a string, which response of the estimator ranks, and by which method a
+        fold is tested.
     method : str, default="auto"
-        Method of the p-values of the folds; see :func:`metric_test`.
-    combine : str, default="bonferroni"
-        Method that combines the p-values. ``"bonferroni"``, K times the smallest of K p-values, and
-        ``"twice_mean"``, twice their mean, are valid under any dependence between the folds.
-        ``"cauchy"`` is approximately valid, without a guarantee. ``"convolution"`` uses the null
-        distribution of the mean over the folds, for a scorer that was fitted to other samples.
-        ``"fisher"`` is for folds that train only on the past, and for such a scorer.
+        Method of the p-value. ``"bonferroni"``, K times the smallest of the K p-values of the folds
+        and the choice of ``"auto"``, and ``"twice_mean"``, twice their mean, are valid under any
+        dependence between the folds. ``"cauchy"`` is approximately valid, without a guarantee.
+        ``"fisher"`` is for folds that train only on the past, and for a scorer that was fitted to
+        other samples. ``"convolution"`` uses the null distribution of the mean over the folds, for
+        such a scorer. ``"refit"`` repeats the whole cross-validation for permuted labels.
     params : dict, optional
         Parameters for fitting and for metadata routing, as in
         :func:`sklearn.model_selection.cross_validate`.
-    refit_permutations : int, optional
-        Number of permutations of the labels for which the whole cross-validation is repeated. By
-        default it is not repeated.
-    n_resamples : int, default=9999
-        Number of random labellings of each fold for ``method="permutation"``.
+    n_resamples : int, optional
+        Number of random labellings of each fold that has no exact null distribution, by default
+        9999, and of refits, by default 99.
     random_state : int, RandomState, Generator or None, default=0
-        Source of the random labellings and of the permutations.
+        Source of the random labellings.
     n_jobs : int, optional
         Number of jobs for fits, predictions, tests and refits. The result does not depend on it.
     verbose : int, default=0
@@ -370,7 +352,7 @@ def cross_val_significance(
     TypeError
         If the estimator has none of the response methods, or if an argument has the wrong type.
     ValueError
-        If `combine` is not one of those above, or its condition is not met; if a dict lacks the
+        If `method` is not one of those above, or its condition is not met; if a dict lacks the
         estimators or the indices, or is combined with arguments that only fitting needs; if there
         are no folds, or a fold has no rows, rows out of range, a held-out row twice, or rows that
         it both trains on and holds out, unless nothing is fitted; if `groups` is also in `params`;
@@ -378,7 +360,7 @@ def cross_val_significance(
         constant within `groups`, and neither `clusters` nor `strata` are given; if labels differ
         within a cluster, or a cluster is in the training set and the held-out samples of a fold; if
         with `order` a fold holds out samples that are not consecutive; if there is nothing to
-        permute; or if `cv` is an iterable of splits and there are refits.
+        permute; or if `cv` is an iterable of splits and ``method="refit"``.
 
     Warns
     -----
@@ -432,7 +414,7 @@ def cross_val_significance(
     * Consecutive labels are similar, as in a time series, and so are consecutive scores. Remedy:
       `order`, which shifts the labels along the series.
 
-    The refits test a different question: whether anything can be learned at all. They include the
+    ``"refit"`` tests a different question: whether anything can be learned at all. It includes the
     variation of fitting. Labels are permuted over all samples, with the same restrictions as in
     the tests of the folds, while `groups`, parameters and weights stay with their samples; each
     refit makes new splits. Refits are valid for every estimator and every splitter, and their
@@ -455,26 +437,29 @@ def cross_val_significance(
     >>> from sklearn_rankinf import cross_val_significance
     >>> X, y = make_classification(300, weights=[0.9], random_state=0)
     >>> cv = StratifiedKFold(5, shuffle=True, random_state=0)
-    >>> result = cross_val_significance(LogisticRegression(), X, y, cv=cv, refit_permutations=19)
-    >>> result.pvalue < 0.001, result.refit_pvalue
-    (True, 0.05)
+    >>> result = cross_val_significance(LogisticRegression(), X, y, cv=cv)
     >>> print(f"{result.pvalue / min(result.fold_pvalues):.6f}")
     5.000000
+    >>> options = {"method": "refit", "n_resamples": 19}
+    >>> cross_val_significance(LogisticRegression(), X, y, cv=cv, **options).pvalue
+    0.05
     """
-    _check_options(combine, method)
+    method = check_option(method, "method", ("auto", *_METHODS))
+    way = _METHODS["bonferroni" if method == "auto" else method]
+    refits = way.needs == "fits"
+    if n_resamples is None:
+        n_resamples = _N_REFITS if refits else _N_LABELLINGS
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
-    if refit_permutations is not None:
-        refit_permutations = check_integer(refit_permutations, "refit_permutations", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     seed = _as_seed(random_state)
-    tested: dict[str, Any] = {
-        "method": method,
-        "n_resamples": n_resamples,
-        "random_state": seed,
-    }
     # All arguments are checked before anything is fitted.
     scoring = Scoring.of(metric, y)
     metric = as_metric(scoring.metric)
+    tested: dict[str, Any] = {
+        "method": scoring.method,
+        "n_resamples": n_resamples,
+        "random_state": seed,
+    }
     scorer = make_significance_scorer(
         metric,
         output="statistic",
@@ -487,15 +472,15 @@ def cross_val_significance(
         y, strata=strata, clusters=clusters, order=order, block_length=block_length
     )
     exchange = exchange_of(sample)
-    _check_restrictions(sample.design, combine, method)
+    _check_has_mean(way, sample.design, scoring.method)
     fitting = {"groups": groups, "cv": cv, "params": params}
     running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     if isinstance(estimator, Mapping):
-        check_nothing_to_fit({**fitting, "refit_permutations": refit_permutations})
+        check_nothing_to_fit({**fitting, "method='refit'": refits or None})
         fitted = estimator
     else:
         check_groups(sample, groups)
-        if refit_permutations is not None:
+        if refits:
             check_makes_splits(cv, "Refits")
             check_permutations(sample)
             warn_of_few_labellings(sample)
@@ -506,8 +491,8 @@ def cross_val_significance(
         fitting = {"cv": cv, **with_groups(groups, params)}
         fitted = fit_folds(estimator, X, y, **fitting, **running)
     folds = folds_of(fitted, X, y, "the dict")
-    _check_independence(folds, combine)
-    check_folds(sample, folds, combine)
+    _check_independence(folds, way)
+    check_folds(sample, folds, way.needs == "past")
     held_out = Parallel(n_jobs=n_jobs)(
         delayed(_rank)(
             fold.estimator, *fold.held_out(X, y), sample.design.of_rows(fold.test), scoring
@@ -515,48 +500,57 @@ def cross_val_significance(
         for fold in folds
     )
     tests = _test(held_out, metric, tested, n_jobs)
-    null = None
-    if combine == "convolution":
-        of_folds = [test.null_distribution for test in tests]
-        null = mean_of(metric, of_folds, n_jobs=n_jobs, **tested)
-    shared = samples_in_several_folds(sample, folds)
-    result = replace(
-        _combine(tests, combine, null),
-        _interval=_IntervalOfMean.read(metric, held_out, shared),
+    found: dict[str, Any]
+    if refits:
+        mean = partial(_mean_over_folds, estimator=estimator, X=X, scoring=scorer, **fitting)
+        observed = _of_folds(tests, "statistic").mean()
+        drawn = _among_permutations(observed, mean, y, exchange, n_resamples, seed, **running)
+        low, high = drawn.pvalue_interval()
+        found = {
+            "pvalue": drawn.pvalue,
+            "log10_pvalue": log10_of(drawn.pvalue),
+            "pvalue_low": low,
+            "pvalue_high": high,
+            "pvalue_is_bound": drawn.pvalue * (n_resamples + 1.0) < 1.5,
+            "permuted_statistics": drawn.permuted_statistics,
+        }
+    elif way.combine is None:
+        null = mean_of(metric, [test.null_distribution for test in tests], n_jobs=n_jobs, **tested)
+        found = pvalue_fields(null, float(_of_folds(tests, "statistic").mean()), "greater")
+        del found["pvalue_relative_error"]
+        found["null_distribution"] = null
+    else:
+        found = _combined_pvalues(tests, way.name)
+    statistics = _of_folds(tests, "statistic")
+    return CrossValSignificanceResult(
+        statistic=float(statistics.mean()),
+        **found,
+        fold_statistics=statistics,
+        fold_pvalues=_of_folds(tests, "pvalue"),
+        fold_log10_pvalues=_of_folds(tests, "log10_pvalue"),
+        fold_tests=tuple(tests),
+        method=way.name,
+        n_splits=len(tests),
+        _interval=_IntervalOfMean.read(metric, held_out, samples_in_several_folds(sample, folds)),
     )
-    if refit_permutations is None:
-        return result
-    mean = partial(_mean_over_folds, estimator=estimator, X=X, scoring=scorer, **fitting)
-    found = _among_permutations(mean, y, exchange, refit_permutations, seed, **running)
-    return replace(
-        result,
-        refit_statistic=found.statistic,
-        refit_pvalue=found.pvalue,
-        refit_statistics=found.permuted_statistics,
-    )
 
 
-def _check_options(combine: Any, method: Any) -> None:
-    check_option(combine, "combine", _COMBINATIONS)
-    if isinstance(method, str) and method == "both":
-        raise ValueError("method='both' is only for scorers: pass one method for the p-values.")
-    if combine == "convolution" and method not in ("auto", *_CONVOLVED):
-        raise ValueError(
-            f"method={method!r} has no null distribution of the mean over folds, which "
-            "combine='convolution' needs: pass method='auto' or one of "
-            f"{', '.join(map(repr, _CONVOLVED))}, or another combine."
-        )
-
-
-def _check_restrictions(design: Design, combine: str, method: str) -> None:
-    """Raise an error if `combine` needs labels that are all exchangeable."""
-    if not design.restrictions:
+def _check_has_mean(way: _Method, design: Design, method: str) -> None:
+    """Raise an error if folds need random labellings, or their mean a null distribution."""
+    if design.restrictions:
+        check_no_closed_form(method, RESTRICTED)
+    if way.needs != "frozen":
         return
-    check_no_closed_form(method, RESTRICTED)
-    if combine == "convolution":
+    if method not in ("auto", *_CONVOLVED):
         raise ValueError(
-            "combine='convolution' has no null distribution of the mean over folds with "
-            f"{design.named}: pass combine='fisher', which is valid for a FrozenEstimator."
+            f"method={method!r} of the scorer has no null distribution of the mean over folds, "
+            "which method='convolution' needs: make the scorer with method='auto' or one of "
+            f"{', '.join(map(repr, _CONVOLVED))}, or pass another method."
+        )
+    if design.restrictions:
+        raise ValueError(
+            "method='convolution' has no null distribution of the mean over folds with "
+            f"{design.named}: pass method='fisher', which is valid for a FrozenEstimator."
         )
 
 
@@ -583,22 +577,22 @@ def _mean_over_folds(y: Any, permuted: bool, *, estimator: Any, X: Any, **option
     return float(scores.mean())
 
 
-def _check_independence(folds: Sequence[Fold], combine: str) -> None:
-    """Raise an error if a combination needs independent folds and they are dependent."""
-    if combine not in ("convolution", "fisher"):
+def _check_independence(folds: Sequence[Fold], way: _Method) -> None:
+    """Raise an error if a method needs independent folds and they are dependent."""
+    if way.needs not in ("past", "frozen"):
         return
     if not hold_out_different_samples(folds):
         raise ValueError(
-            f"combine={combine!r} needs folds that hold out different samples, but some samples "
+            f"method={way.name!r} needs folds that hold out different samples, but some samples "
             f"are held out twice: {_ANOTHER_CV}."
         )
     if all(isinstance(fold.estimator, FrozenEstimator) for fold in folds):
         return
-    if combine == "convolution":
+    if way.needs == "frozen":
         raise ValueError(
-            "combine='convolution' needs independent folds, but the folds of a "
+            "method='convolution' needs independent folds, but the folds of a "
             f"{type(folds[0].estimator).__name__} that is fitted in each fold are dependent: pass "
-            "a FrozenEstimator that was fitted to other samples, or combine='bonferroni'."
+            "a FrozenEstimator that was fitted to other samples, or method='bonferroni'."
         )
     held_out_in = np.full(1 + max(max(fold.train.max(), fold.test.max()) for fold in folds), -1)
     for number, fold in enumerate(folds):
@@ -606,7 +600,7 @@ def _check_independence(folds: Sequence[Fold], combine: str) -> None:
     for number, fold in enumerate(folds):
         if np.any(held_out_in[fold.train] >= number):
             raise ValueError(
-                "combine='fisher' needs folds that train only on the past, such as those of "
+                "method='fisher' needs folds that train only on the past, such as those of "
                 f"TimeSeriesSplit, but fold {number} trains on samples that are held out in a "
                 f"later fold: {_ANOTHER_CV}."
             )
@@ -696,80 +690,93 @@ def _test(
 # Combinations.
 
 
-def _combine(
-    tests: Sequence[Any], combine: str, null: NullDistribution | None
-) -> CrossValSignificanceResult:
-    statistics, pvalues, logs = (
-        _of_folds(tests, name) for name in ("statistic", "pvalue", "log10_pvalue")
-    )
-    statistic = float(statistics.mean())
-    if null is None:
-        of_mean = _combined_pvalues(tests, combine)
-    else:
-        of_mean = pvalue_fields(null, statistic, "greater")
-        del of_mean["pvalue_relative_error"]
-    return CrossValSignificanceResult(
-        statistic=statistic,
-        **of_mean,
-        fold_statistics=statistics,
-        fold_pvalues=pvalues,
-        fold_log10_pvalues=logs,
-        fold_tests=tuple(tests),
-        combine=combine,
-        n_splits=len(tests),
-        null_distribution=null,
-    )
-
-
 def _of_folds(tests: Sequence[Any], name: str) -> NDArray[Any]:
     return np.array([getattr(test, name) for test in tests])
 
 
-def _combined_pvalues(tests: Sequence[Any], combine: str) -> dict[str, Any]:
+def _combined_pvalues(tests: Sequence[Any], method: str) -> dict[str, Any]:
     """Combine the p-values of the folds, and the limits of their intervals."""
     logs = _of_folds(tests, "log10_pvalue") * math.log(10.0)
     with np.errstate(divide="ignore"):
         log_low, log_high = (
             np.log(_of_folds(tests, name)) for name in ("pvalue_low", "pvalue_high")
         )
-    log_pvalue = combined_log_pvalue(logs, combine)
+    log_pvalue = combined_log_pvalue(logs, method)
     return {
         "pvalue": math.exp(log_pvalue),
         "log10_pvalue": as_log10(log_pvalue),
-        "pvalue_low": math.exp(combined_log_pvalue(np.minimum(log_low, logs), combine)),
+        "pvalue_low": math.exp(combined_log_pvalue(np.minimum(log_low, logs), method)),
         # A limit that underflows is not below the p-value.
-        "pvalue_high": math.exp(combined_log_pvalue(np.maximum(log_high, logs), combine)),
+        "pvalue_high": math.exp(combined_log_pvalue(np.maximum(log_high, logs), method)),
         "pvalue_is_bound": bool(_of_folds(tests, "pvalue_is_bound").any()),
     }
 
 
-def combined_log_pvalue(log_pvalues: Floats, combine: str) -> float:
+def combined_log_pvalue(log_pvalues: Floats, method: str) -> float:
     """Natural logarithm of the combined p-value of the folds; see `cross_val_significance`."""
-    n, least = log_pvalues.size, float(log_pvalues.min())
-    if least == -math.inf:
-        return least  # only for approximations: no exact p-value of a ranking is 0
-    if combine == "bonferroni":
-        log_pvalue = math.log(n) + least
-    elif combine == "twice_mean":
-        log_pvalue = math.log(2.0 / n) + logsumexp(log_pvalues)
-    elif combine == "fisher":
-        # The tail of the chi-squared distribution with an even number of degrees of freedom.
-        total, powers = -math.fsum(log_pvalues), np.arange(n)
-        log_pvalue = logsumexp(xlogy(powers, total) - gammaln(powers + 1.0)) - total
-    else:
-        log_pvalue = _log_cauchy(log_pvalues, least)
-    return min(0.0, float(log_pvalue))
+    combine = _METHODS[method].combine
+    assert combine is not None
+    if log_pvalues.min() == -math.inf:
+        return -math.inf  # only for approximations: no exact p-value of a ranking is 0
+    return min(0.0, combine(log_pvalues))
 
 
-def _log_cauchy(log_pvalues: Floats, least: float) -> float:
+def _bonferroni(log_pvalues: Floats) -> float:
+    return math.log(log_pvalues.size) + float(log_pvalues.min())
+
+
+def _twice_mean(log_pvalues: Floats) -> float:
+    return math.log(2.0 / log_pvalues.size) + float(logsumexp(log_pvalues))
+
+
+def _fisher(log_pvalues: Floats) -> float:
+    # The tail of the chi-squared distribution with an even number of degrees of freedom.
+    total, powers = -math.fsum(log_pvalues), np.arange(log_pvalues.size)
+    return float(logsumexp(xlogy(powers, total) - gammaln(powers + 1.0))) - total
+
+
+def _cauchy(log_pvalues: Floats) -> float:
     pvalues = np.exp(log_pvalues)
     if np.any(pvalues == 1.0):
         return 0.0  # the tangent is minus infinity
-    if least < _SMALL:
+    if log_pvalues.min() < _SMALL:
         # Only the largest tangents, each 1 / (pi p), contribute to the sum.
         return math.log(log_pvalues.size) - float(logsumexp(-log_pvalues))
     # tan(pi / 2 - x) = 1 / tan(x), and pi / 2 - arctan(t) is the angle of (t, 1).
     return math.log(math.atan2(1.0, np.mean(1.0 / np.tan(math.pi * pvalues))) / math.pi)
+
+
+@dataclass(frozen=True)
+class _Method:
+    """A method of the p-value of all folds: what it is called, and what it needs.
+
+    A method combines natural logarithms of the p-values of the folds, or has no `combine`. It needs
+    nothing, folds that train on the past, a frozen estimator, or an estimator to fit again.
+    """
+
+    name: str
+    title: str
+    combine: Callable[[Floats], float] | None = None
+    needs: str = ""
+    reference: str = ""
+
+
+_METHODS = {
+    one.name: one
+    for one in (
+        _Method("bonferroni", "Bonferroni's rule", _bonferroni),
+        _Method(
+            "twice_mean",
+            "twice the mean of the p-values",
+            _twice_mean,
+            reference="Vovk and Wang 2020",
+        ),
+        _Method("cauchy", "the Cauchy combination", _cauchy, reference="Liu and Xie 2020"),
+        _Method("fisher", "Fisher's method", _fisher, needs="past"),
+        _Method("convolution", "the null distribution of the mean", needs="frozen"),
+        _Method("refit", "refits to permuted labels", needs="fits"),
+    )
+}
 
 
 # Searches.
@@ -984,8 +991,9 @@ def search_permutation_test(
         search.set_params(n_jobs=1)
     warn_of_few_labellings(sample)
     best_score = partial(_best_score, search=search, X=X, params=params)
+    observed = best_score(y, False)
     return _among_permutations(
-        best_score, y, exchange, n_resamples, random_state, n_jobs=n_jobs, verbose=verbose
+        observed, best_score, y, exchange, n_resamples, random_state, n_jobs=n_jobs, verbose=verbose
     )
 
 
@@ -1032,6 +1040,7 @@ def _score_of_winner(search: Any) -> float:
 
 
 def _among_permutations(
+    observed: float,
     statistic: Callable[[Any, bool], float],
     y: Any,
     exchange: AnyExchange | None,
@@ -1041,7 +1050,6 @@ def _among_permutations(
     verbose: int,
 ) -> SearchPermutationTestResult:
     """Compare the statistic of the observed labels with those of permuted labels."""
-    observed = statistic(y, False)
     draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs, verbose)
     tasks = ((statistic, y, exchange, seed) for seed in draws.streams(n_resamples))
     permuted = np.array(draws.in_parallel(_of_permuted, tasks))

@@ -772,11 +772,12 @@ def test_coverage_of_the_interval_of_the_mean(long):
     """The target is the mean of many samples, each with separate folds."""
     n_sets = 2000 if long else 100
     found = []
+    normal = make_significance_scorer(method="normal", response_method="predict")
     for number in range(n_sets):
         X, y = sample(np.random.default_rng([3, number]), 200, 40)
         cv = StratifiedKFold(4, shuffle=True, random_state=number)
         fitted = fitted_folds(FIRST, X[:, :2], y, cv)
-        result = cross_val_significance(fitted, X[:, :2], y, method="normal", metric=predicting())
+        result = cross_val_significance(fitted, X[:, :2], y, metric=normal)
         found.append((result.statistic, *result.confidence_interval()))
     values, low, high = np.array(found).T
     covered = int(np.sum((low <= values.mean()) & (values.mean() <= high)))

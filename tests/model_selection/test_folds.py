@@ -125,7 +125,7 @@ def test_folds_with_strata(patients):
 
 def test_string_labels_and_jobs_with_clusters(patients):
     X, y, patient = patients
-    options = {"clusters": patient, "n_resamples": 99, "refit_permutations": 2}
+    options = {"clusters": patient, "n_resamples": 9, "method": "refit"}
     plain = cross_val_significance(LOGISTIC, X, y, **options)
     named = cross_val_significance(
         LOGISTIC,
@@ -136,7 +136,7 @@ def test_string_labels_and_jobs_with_clusters(patients):
         **options,
     )
     assert named.fold_pvalues.tolist() == plain.fold_pvalues.tolist()
-    assert named.refit_statistics == pytest.approx(plain.refit_statistics)
+    assert named.permuted_statistics == pytest.approx(plain.permuted_statistics)
 
 
 def test_clusters_with_results_of_cross_validate(patients):
@@ -168,15 +168,15 @@ def test_clusters_that_a_fold_divides(patients):
     options = {"clusters": patient, "cv": KFold(3, shuffle=True, random_state=0)}
     result = cross_val_significance(frozen, X, y, n_resamples=49, **options)
     assert result.n_splits == 3
-    with pytest.raises(ValueError, match=r"combine='fisher' needs independent folds, but cluster"):
-        cross_val_significance(frozen, X, y, combine="fisher", **options)
+    with pytest.raises(ValueError, match=r"method='fisher' needs independent folds, but cluster"):
+        cross_val_significance(frozen, X, y, method="fisher", **options)
 
 
 def test_fisher_with_whole_clusters_of_a_frozen_scorer(patients):
     X, y, patient = patients
     frozen = FrozenEstimator(clone(LOGISTIC).fit(X, np.arange(240) % 2))
     result = cross_val_significance(
-        frozen, X, y, clusters=patient, cv=3, combine="fisher", n_resamples=199
+        frozen, X, y, clusters=patient, cv=3, method="fisher", n_resamples=199
     )
     log = np.log(result.fold_pvalues).sum()
     # The tail of the chi-squared distribution with six degrees of freedom.
@@ -186,15 +186,13 @@ def test_fisher_with_whole_clusters_of_a_frozen_scorer(patients):
 def test_restrictions_have_no_analytic_distribution(patients):
     X, y, patient = patients
     with pytest.raises(ValueError, match="method='analytic' is not available for permutation"):
-        cross_val_significance(None, X, y, clusters=patient, method="analytic")
-    frozen = FrozenEstimator(clone(LOGISTIC).fit(X, y))
-    message = (
-        "combine='convolution' has no null distribution of the mean over folds with strata and"
-    )
-    with pytest.raises(ValueError, match=message):
         cross_val_significance(
-            frozen, X, y, clusters=patient, strata=y, cv=3, combine="convolution"
+            None, X, y, clusters=patient, metric=make_significance_scorer(method="analytic")
         )
+    frozen = FrozenEstimator(clone(LOGISTIC).fit(X, y))
+    message = "method='convolution' has no null distribution of the mean over folds with strata and"
+    with pytest.raises(ValueError, match=message):
+        cross_val_significance(frozen, X, y, clusters=patient, strata=y, cv=3, method="convolution")
 
 
 def test_names_of_clusters_in_messages(patients):
@@ -275,7 +273,7 @@ def test_permutations_that_change_nothing(name, patients):
     codes = y if name == "strata" else np.where(y == 1, -1, np.cumsum(y == 0) // 2)
     message = f"^{name} leave no labelling but the observed one"
     with pytest.raises(ValueError, match=message):
-        cross_val_significance(LOGISTIC, X, y, refit_permutations=3, **{name: codes})
+        cross_val_significance(LOGISTIC, X, y, method="refit", n_resamples=3, **{name: codes})
     with pytest.raises(ValueError, match=message):
         search_permutation_test(GridSearchCV(NEIGHBOURS, GRID), X, y, **{name: codes})
 
@@ -286,7 +284,7 @@ def test_labels_of_one_kind_change_nothing(patients):
     with pytest.raises(ValueError, match=message):
         search_permutation_test(GridSearchCV(NEIGHBOURS, GRID), X, np.zeros_like(y))
     with pytest.raises(ValueError, match=message):
-        cross_val_significance(NEIGHBOURS, X, np.zeros_like(y), refit_permutations=3)
+        cross_val_significance(NEIGHBOURS, X, np.zeros_like(y), method="refit", n_resamples=3)
 
 
 # Groups.
@@ -388,6 +386,7 @@ def test_default_splitter_keeps_clusters_together(as_groups, patients):
     assert plain.fold_pvalues.tolist() == expected.fold_pvalues.tolist()
 
 
+REFITS = {"method": "refit", "n_resamples": 2}
 SPLITTERS_BY_GROUPS = [
     StratifiedGroupKFold(4, shuffle=True, random_state=0),
     StratifiedGroupKFold(3),
@@ -401,14 +400,19 @@ def test_clusters_are_the_groups_of_a_splitter_by_groups(cv, routed, patients):
     X, y, patient = patients
     names = [f"patient {p:03d}" for p in patient]
     options = {"clusters": names, "n_resamples": 49, "cv": cv}
-    expected = cross_val_significance(LOGISTIC, X, y, groups=names, refit_permutations=2, **options)
+    expected, refits = (
+        cross_val_significance(LOGISTIC, X, y, groups=names, **options | method)
+        for method in ({}, REFITS)
+    )
     compared = cross_val_comparison(LOGISTIC, NEIGHBOURS, X, y, groups=names, **options)
     with sklearn.config_context(enable_metadata_routing=routed):
-        result = cross_val_significance(LOGISTIC, X, y, refit_permutations=2, **options)
+        result, again_refitted = (
+            cross_val_significance(LOGISTIC, X, y, **options | method) for method in ({}, REFITS)
+        )
         again = cross_val_comparison(LOGISTIC, NEIGHBOURS, X, y, **options)
     assert spread(result) == spread(expected)
     assert result.fold_pvalues.tolist() == expected.fold_pvalues.tolist()
-    assert result.refit_statistics.tolist() == expected.refit_statistics.tolist()
+    assert again_refitted.permuted_statistics.tolist() == refits.permuted_statistics.tolist()
     assert again.to_dict() == compared.to_dict()
 
 
@@ -646,7 +650,7 @@ def test_frozen_scorers_may_hold_out_their_training_rows(patients):
     X, y, _ = patients
     scorer = FrozenEstimator(clone(LOGISTIC).fit(X[:120], y[:120]))
     cv = [(np.arange(240), test) for test in np.split(np.arange(120, 240), 3)]
-    result = cross_val_significance(scorer, X, y, cv=cv, combine="convolution")
+    result = cross_val_significance(scorer, X, y, cv=cv, method="convolution")
     scores = scorer.decision_function(X)
     for fold, (_, test) in zip(result.fold_tests, cv, strict=True):
         assert fold.pvalue == average_precision_test(y[test], scores[test]).pvalue
@@ -658,10 +662,10 @@ def test_refits_read_the_folds_of_a_splitter(patients):
     X, y, _ = patients
     splits = list(KFold(3, shuffle=True, random_state=0).split(X))
     plain, other = (
-        cross_val_significance(LOGISTIC, X, y, cv=Splits(cv), refit_permutations=2)
+        cross_val_significance(LOGISTIC, X, y, cv=Splits(cv), **REFITS)
         for cv in (splits, masks(splits))
     )
-    assert other.refit_statistics.tolist() == plain.refit_statistics.tolist()
+    assert other.permuted_statistics.tolist() == plain.permuted_statistics.tolist()
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf])
@@ -766,7 +770,7 @@ def test_folds_of_a_series_are_tested_by_themselves(options, series):
         cv=cv,
         order=np.arange(600) / 7,
         n_resamples=299,
-        combine="fisher",
+        method="fisher",
         **options,
     )
     for fold, (train, held_out) in zip(result.fold_tests, cv.split(X), strict=True):
@@ -916,8 +920,8 @@ def test_refits_with_clusters_against_a_plain_loop(patients):
         groups=patient,
         clusters=patient,
         cv=cv,
-        n_resamples=9,
-        refit_permutations=20,
+        method="refit",
+        n_resamples=20,
         random_state=7,
     )
     exchange = exchange_of(sample_of_labels(y, clusters=patient))
@@ -930,10 +934,9 @@ def test_refits_with_clusters_against_a_plain_loop(patients):
             response = fitted.predict_proba(X[held_out])[:, 1]
             folds.append(average_precision_score(labels[held_out], response))
         expected.append(np.mean(folds))
-    assert result.refit_statistics == pytest.approx(expected)
-    assert result.refit_statistic == pytest.approx(result.statistic)
-    reached = np.sum(np.array(expected) >= result.refit_statistic * (1 - 1e-12))
-    assert result.refit_pvalue == (1 + reached) / 21
+    assert result.permuted_statistics == pytest.approx(expected)
+    reached = np.sum(np.array(expected) >= result.statistic * (1 - 1e-12))
+    assert result.pvalue == (1 + reached) / 21
 
 
 def test_searches_with_clusters_against_a_plain_loop(patients):
@@ -964,7 +967,7 @@ def test_refits_refuse_splits_that_were_made_once(make, patients):
     )
     splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
     with pytest.raises(ValueError, match=message):
-        cross_val_significance(LOGISTIC, X, y, cv=make(splits), refit_permutations=3)
+        cross_val_significance(LOGISTIC, X, y, cv=make(splits), **REFITS)
     search = GridSearchCV(NEIGHBOURS, GRID, cv=make(splits))
     with pytest.raises(ValueError, match=message):
         search_permutation_test(search, X, y)
@@ -975,8 +978,8 @@ def test_refits_refuse_splits_that_were_made_once(make, patients):
 def test_refits_take_splits_that_are_declared_fixed(patients):
     X, y, _ = patients
     cv = PredefinedSplit(np.arange(240) % 3)
-    result = cross_val_significance(NEIGHBOURS, X, y, cv=cv, refit_permutations=2)
-    assert result.refit_statistic == pytest.approx(result.statistic)
+    result = cross_val_significance(NEIGHBOURS, X, y, cv=cv, **REFITS)
+    assert result.statistic == cross_val_significance(NEIGHBOURS, X, y, cv=cv).statistic
     search = GridSearchCV(NEIGHBOURS, GRID, cv=cv)
     assert search_permutation_test(search, X, y, n_resamples=2).n_resamples == 2
 
@@ -1027,14 +1030,10 @@ def routing():
 def test_groups_with_metadata_routing(routing, patients):
     X, y, patient = patients
     with sklearn.config_context(enable_metadata_routing=False):
-        expected = cross_val_significance(
-            LOGISTIC, X, y, clusters=patient, n_resamples=9, refit_permutations=2
-        )
-    result = cross_val_significance(
-        LOGISTIC, X, y, clusters=patient, n_resamples=9, refit_permutations=2
-    )
+        expected = cross_val_significance(LOGISTIC, X, y, clusters=patient, **REFITS)
+    result = cross_val_significance(LOGISTIC, X, y, clusters=patient, **REFITS)
     assert result.fold_pvalues.tolist() == expected.fold_pvalues.tolist()
-    assert result.refit_statistics.tolist() == expected.refit_statistics.tolist()
+    assert result.permuted_statistics.tolist() == expected.permuted_statistics.tolist()
 
 
 def test_scorers_of_a_search_get_its_clusters(routing, patients):

@@ -83,9 +83,9 @@ def frozen(scores):
     return FrozenEstimator(fitted), X
 
 
-def predicting(metric="average_precision"):
+def predicting(metric="average_precision", **options):
     """A metric of estimators that rank by their predictions."""
-    return make_significance_scorer(metric, response_method="predict")
+    return make_significance_scorer(metric, response_method="predict", **options)
 
 
 # The folds.
@@ -109,14 +109,15 @@ def test_folds_are_tested_by_themselves(estimator, response, data):
     for own, other in zip(result.fold_tests, expected, strict=True):
         assert own.null_distribution.mean() == other.null_distribution.mean()
     assert result.null_distribution is None
-    assert result.refit_pvalue is result.refit_statistic is result.refit_statistics is None
+    assert result.permuted_statistics is None
 
 
 def test_metric_at_k_and_its_options(data):
     X, y = data
-    options = {"method": "permutation", "n_resamples": 199, "random_state": 3}
-    result = cross_val_significance(LOGISTIC, X, y, cv=CV, metric="recall@0.2", **options)
-    expected = by_hand(LOGISTIC, X, y, recall_at_k_test, k=0.2, **options)
+    options = {"n_resamples": 199, "random_state": 3}
+    scorer = make_significance_scorer("recall@0.2", method="permutation", n_resamples=7)
+    result = cross_val_significance(LOGISTIC, X, y, cv=CV, metric=scorer, **options)
+    expected = by_hand(LOGISTIC, X, y, recall_at_k_test, k=0.2, method="permutation", **options)
     assert result.fold_pvalues.tolist() == [test.pvalue for test in expected]
 
 
@@ -124,16 +125,13 @@ def test_string_labels(data):
     X, y = data
     answers = np.where(y == 1, "a", "b")  # the positive label comes first
     plain = cross_val_significance(LOGISTIC, X, y, cv=CV)
-    named = cross_val_significance(
-        LOGISTIC,
-        X,
-        answers,
-        cv=CV,
-        metric=make_significance_scorer(pos_label="a"),
-        refit_permutations=2,
-    )
+    scorer = make_significance_scorer(pos_label="a")
+    named = cross_val_significance(LOGISTIC, X, answers, cv=CV, metric=scorer)
     assert named.fold_pvalues == pytest.approx(plain.fold_pvalues, rel=1e-9, abs=0.0)
-    assert named.refit_statistic == pytest.approx(plain.statistic)
+    options = {"cv": CV, "method": "refit", "n_resamples": 2}
+    refits = cross_val_significance(LOGISTIC, X, y, **options)
+    named = cross_val_significance(LOGISTIC, X, answers, metric=scorer, **options)
+    assert named.permuted_statistics == pytest.approx(refits.permuted_statistics)
 
 
 @pytest.mark.parametrize("container", ["list", "frame", "sparse"])
@@ -142,10 +140,13 @@ def test_containers(container, data):
     convert = {"list": np.ndarray.tolist, "frame": pd.DataFrame, "sparse": sparse.coo_array}
     labels = {"list": y.tolist(), "frame": pd.Series(y, index=np.arange(180) + 5), "sparse": y}
     plain = cross_val_significance(NEIGHBOURS, X, y, cv=CV)
-    other = cross_val_significance(
-        NEIGHBOURS, convert[container](X), labels[container], cv=CV, refit_permutations=1
-    )
+    other = cross_val_significance(NEIGHBOURS, convert[container](X), labels[container], cv=CV)
     assert other.fold_pvalues == pytest.approx(plain.fold_pvalues, rel=1e-12, abs=0.0)
+    plain, other = (
+        cross_val_significance(NEIGHBOURS, *data, cv=CV, method="refit", n_resamples=1)
+        for data in ((X, y), (convert[container](X), labels[container]))
+    )
+    assert other.permuted_statistics == pytest.approx(plain.permuted_statistics)
 
 
 def test_splitters_take_groups_and_iterables(data):
@@ -160,16 +161,16 @@ def test_splitters_take_groups_and_iterables(data):
 def test_parameters_reach_the_fit(data):
     X, y = data
     weights = np.where(y == 1, 50.0, 1.0)
-    result = cross_val_significance(
-        LOGISTIC, X, y, cv=CV, params={"sample_weight": weights}, refit_permutations=1
-    )
+    options = {"cv": CV, "params": {"sample_weight": weights}}
+    result = cross_val_significance(LOGISTIC, X, y, **options)
     expected = []
     for train, held_out in CV.split(X, y):
         model = clone(LOGISTIC).fit(X[train], y[train], sample_weight=weights[train])
         scores = model.decision_function(X[held_out])
         expected.append(average_precision_test(y[held_out], scores).pvalue)
     assert result.fold_pvalues.tolist() == expected
-    assert result.refit_statistic == pytest.approx(result.statistic)
+    refits = cross_val_significance(LOGISTIC, X, y, method="refit", n_resamples=1, **options)
+    assert refits.fold_pvalues.tolist() == expected
 
 
 def test_kernel_matrix(data):
@@ -182,18 +183,17 @@ def test_kernel_matrix(data):
 def test_regressors_rank_by_predictions(data):
     X, y = data
     result = cross_val_significance(
-        LinearRegression(), X, y, cv=KFold(3), metric=predicting(), refit_permutations=1
+        LinearRegression(), X, y, cv=KFold(3), metric=predicting(), method="refit", n_resamples=1
     )
     expected = by_hand(LinearRegression(), X, y, cv=KFold(3), response="predict")
     assert result.fold_pvalues.tolist() == [test.pvalue for test in expected]
-    assert result.refit_statistic == result.statistic
 
 
 def test_results_of_cross_validate(data):
     X, y = data
     fitted = cross_validate(LOGISTIC, X, y, cv=CV, return_estimator=True, return_indices=True)
-    again = cross_val_significance(fitted, X, y, combine="twice_mean")
-    direct = cross_val_significance(LOGISTIC, X, y, cv=CV, combine="twice_mean")
+    again = cross_val_significance(fitted, X, y, method="twice_mean")
+    direct = cross_val_significance(LOGISTIC, X, y, cv=CV, method="twice_mean")
     assert again.fold_pvalues.tolist() == direct.fold_pvalues.tolist()
     assert again.pvalue == direct.pvalue
 
@@ -274,11 +274,11 @@ def test_edges_of_combinations():
 @pytest.mark.parametrize("combine", ["bonferroni", "twice_mean", "cauchy"])
 def test_combined_pvalue_of_a_result(combine, data):
     X, y = data
-    result = cross_val_significance(NEIGHBOURS, X, y, cv=CV, combine=combine)
+    result = cross_val_significance(NEIGHBOURS, X, y, cv=CV, method=combine)
     log_pvalue = combined_log_pvalue(result.fold_log10_pvalues * math.log(10.0), combine)
     assert result.pvalue == math.exp(log_pvalue)
     assert result.log10_pvalue == pytest.approx(math.log10(result.pvalue))
-    assert result.combine == combine
+    assert result.method == combine
 
 
 def test_perfect_folds_have_a_pvalue_below_the_smallest_float():
@@ -294,7 +294,7 @@ def test_perfect_folds_have_a_pvalue_below_the_smallest_float():
 def test_fisher_for_folds_that_train_on_the_past(data):
     X, y = data
     cv = TimeSeriesSplit(3)
-    result = cross_val_significance(NEIGHBOURS, X, y, cv=cv, combine="fisher")
+    result = cross_val_significance(NEIGHBOURS, X, y, cv=cv, method="fisher")
     expected = stats.combine_pvalues(result.fold_pvalues, method="fisher")
     assert result.pvalue == pytest.approx(expected.pvalue, rel=1e-10, abs=0.0)
     assert result.null_distribution is None
@@ -320,18 +320,18 @@ def test_fisher_refuses_folds_that_train_on_the_future(cv, fold, data):
     message = (
         "needs folds that train only on the past, such as those of TimeSeriesSplit, "
         f"but fold {fold} trains on samples that are held out in a later fold: use "
-        "another cv, or combine='bonferroni', which is valid for any folds"
+        "another cv, or method='bonferroni', which is valid for any folds"
     )
     with pytest.raises(ValueError, match=message):
-        cross_val_significance(LOGISTIC, X, y, cv=cv, combine="fisher")
+        cross_val_significance(LOGISTIC, X, y, cv=cv, method="fisher")
 
 
 @pytest.mark.parametrize("combine", ["fisher", "convolution"])
 def test_samples_held_out_twice(combine, data):
     X, y = data
-    message = f"combine='{combine}' needs folds that hold out different samples"
+    message = f"method='{combine}' needs folds that hold out different samples"
     with pytest.raises(ValueError, match=message):
-        cross_val_significance(LOGISTIC, X, y, cv=ShuffleSplit(3), combine=combine)
+        cross_val_significance(LOGISTIC, X, y, cv=ShuffleSplit(3), method=combine)
 
 
 # The distribution of the mean over folds.
@@ -366,15 +366,15 @@ def ndcg(labels, scores):
     return ndcg_score([labels], [scores], ignore_ties=False)
 
 
-def fold_by_fold(y, scores, metric="average_precision", n_splits=2, **options):
+def fold_by_fold(y, scores, metric="average_precision", n_splits=2, method="auto", **options):
     scorer, X = frozen(scores)
     return cross_val_significance(
         scorer,
         X,
         y,
         cv=KFold(n_splits),
-        metric=predicting(metric),
-        combine="convolution",
+        metric=predicting(metric, method=method),
+        method="convolution",
         **options,
     )
 
@@ -458,7 +458,7 @@ def test_distribution_of_the_mean_with_one_fold_that_varies():
     scorer, X = frozen([5.0, 4.0, 3.0, 2.0, 1.0, 0.0, 3.0, 2.0])
     y = np.array([1, 0, 1, 0, 0, 0, 0, 0])
     cv = [(np.arange(6, 8), np.arange(6)), (np.arange(6), np.arange(6, 8))]
-    options = {"cv": cv, "combine": "convolution", "metric": predicting()}
+    options = {"cv": cv, "method": "convolution", "metric": predicting()}
     with pytest.warns(UndefinedMetricWarning, match="1 of 2 folds"):
         result = cross_val_significance(scorer, X, y, **options)
     assert result.pvalue == pytest.approx(result.fold_pvalues[0])
@@ -480,16 +480,16 @@ def test_best_value_of_the_mean(metric):
 def test_convolution_refuses_estimators_that_are_fitted(data):
     X, y = data
     message = (
-        "combine='convolution' needs independent folds, but the folds of a LogisticRegression that "
+        "method='convolution' needs independent folds, but the folds of a LogisticRegression that "
         "is fitted in each fold are dependent: pass a FrozenEstimator"
     )
     with pytest.raises(ValueError, match=message):
-        cross_val_significance(LOGISTIC, X, y, cv=CV, combine="convolution")
+        cross_val_significance(LOGISTIC, X, y, cv=CV, method="convolution")
 
 
 def test_convolution_refuses_methods_without_a_mean(data):
     X, y = data
-    message = "method='zhang_su' has no null distribution of the mean"
+    message = "method='zhang_su' of the scorer has no null distribution of the mean"
     with pytest.raises(ValueError, match=message):
         fold_by_fold(y, X[:, 0], n_splits=7, method="zhang_su")
 
@@ -508,9 +508,7 @@ def test_convolution_of_a_share_of_unequal_folds(data):
 def test_folds_of_a_frozen_scorer_may_go_to_fisher(data):
     X, y = data
     scorer, X = frozen(X[:, 0])
-    result = cross_val_significance(
-        scorer, X, y, cv=KFold(3), combine="fisher", metric=predicting()
-    )
+    result = cross_val_significance(scorer, X, y, cv=KFold(3), method="fisher", metric=predicting())
     expected = stats.combine_pvalues(result.fold_pvalues, method="fisher").pvalue
     assert result.pvalue == pytest.approx(expected, rel=1e-10, abs=0.0)
 
@@ -522,7 +520,7 @@ def test_refits_against_a_plain_loop(data):
     X, y = data
     cv, groups = GroupKFold(4), np.arange(180) % 12
     result = cross_val_significance(
-        NEIGHBOURS, X, y, cv=cv, groups=groups, refit_permutations=12, random_state=5
+        NEIGHBOURS, X, y, cv=cv, groups=groups, method="refit", n_resamples=12, random_state=5
     )
 
     def mean(labels):
@@ -538,10 +536,13 @@ def test_refits_against_a_plain_loop(data):
         mean(y[np.random.default_rng(child).permutation(180)])
         for child in np.random.SeedSequence(5).spawn(12)
     ]
-    assert result.refit_statistics == pytest.approx(expected)
-    assert result.refit_statistic == pytest.approx(mean(y))
-    assert result.refit_pvalue == (1 + np.sum(np.array(expected) >= mean(y))) / 13
-    assert result.refit_statistic == pytest.approx(result.statistic)
+    assert result.permuted_statistics == pytest.approx(expected)
+    assert result.statistic == pytest.approx(mean(y))
+    n_reached = np.sum(np.array(expected) >= mean(y))
+    assert result.pvalue == (1 + n_reached) / 13
+    assert result.log10_pvalue == pytest.approx(math.log10(result.pvalue))
+    assert result.pvalue_is_bound == (n_reached == 0)
+    assert result.pvalue_low < result.pvalue < result.pvalue_high
 
 
 def test_refits_agree_with_those_of_scikit_learn(long):
@@ -549,7 +550,7 @@ def test_refits_agree_with_those_of_scikit_learn(long):
     rng = np.random.default_rng(8)
     X, y = rng.normal(size=(60, 2)), rng.permutation(np.arange(60) < 20).astype(int)
     X[:, 0] += 0.5 * y
-    own = cross_val_significance(NEIGHBOURS, X, y, cv=3, refit_permutations=n_refits)
+    own = cross_val_significance(NEIGHBOURS, X, y, cv=3, method="refit", n_resamples=n_refits)
     _, permuted, pvalue = permutation_test_score(
         NEIGHBOURS,
         X,
@@ -560,12 +561,13 @@ def test_refits_agree_with_those_of_scikit_learn(long):
         scoring="average_precision",
     )
     assert 0.02 < pvalue < 0.98
-    assert own.refit_pvalue == pytest.approx(pvalue, abs=4 * math.sqrt(2 * 0.25 / n_refits))
-    assert stats.ks_2samp(own.refit_statistics, permuted).pvalue > 1e-3
+    assert own.pvalue == pytest.approx(pvalue, abs=4 * math.sqrt(2 * 0.25 / n_refits))
+    assert stats.ks_2samp(own.permuted_statistics, permuted).pvalue > 1e-3
 
 
 @pytest.mark.parametrize("seed", [3, "RandomState", "Generator"])
-def test_any_number_of_jobs_and_source_of_randomness(seed, data):
+@pytest.mark.parametrize(("method", "n_resamples"), [("bonferroni", 99), ("refit", 5)])
+def test_any_number_of_jobs_and_source_of_randomness(method, n_resamples, seed, data):
     X, y = data
     sources = {"RandomState": np.random.RandomState, "Generator": np.random.default_rng}
     results = [
@@ -574,16 +576,16 @@ def test_any_number_of_jobs_and_source_of_randomness(seed, data):
             X,
             y,
             cv=CV,
-            method="permutation",
-            n_resamples=99,
-            refit_permutations=5,
+            metric=make_significance_scorer(method="permutation"),
+            method=method,
+            n_resamples=n_resamples,
             random_state=sources[seed](7) if seed in sources else seed,
             n_jobs=n_jobs,
         )
         for n_jobs in (None, 2)
     ]
-    for name in ("fold_pvalues", "refit_statistics"):
-        first, second = (getattr(result, name).tolist() for result in results)
+    for name in ("fold_pvalues", "permuted_statistics"):
+        first, second = (np.array(getattr(result, name)).tolist() for result in results)
         assert first == second
     assert results[0].pvalue == results[1].pvalue
 
@@ -593,30 +595,26 @@ def test_any_number_of_jobs_and_source_of_randomness(seed, data):
 
 def test_result_as_table_and_in_short(data):
     X, y = data
-    result = cross_val_significance(LOGISTIC, X, y, cv=CV, refit_permutations=3)
+    result = cross_val_significance(LOGISTIC, X, y, cv=CV)
     frame = result.to_frame()
     assert list(frame)[:3] == ["fold", "metric", "statistic"]
     assert frame["n_positives"].sum() == y.sum()
     assert frame["zscore"].tolist() == [test.zscore for test in result.fold_tests]
     assert repr(result) == (
         f"CrossValSignificanceResult(statistic={result.statistic:.4g}, "
-        f"pvalue={result.pvalue:.4g}, combine='bonferroni', n_splits=4, "
-        f"refit_pvalue={result.refit_pvalue:.4g})"
+        f"pvalue={result.pvalue:.4g}, method='bonferroni', n_splits=4)"
     )
 
 
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"combine": "stouffer"}, ValueError, "combine must be one of 'bonferroni', .*'stouffer'"),
-        ({"method": "both"}, ValueError, "method='both' is only for scorers"),
+        ({"method": "stouffer"}, ValueError, "method must be one of 'auto', 'bonf.*'stouffer'"),
         ({"metric": "accuracy"}, ValueError, "metric must be one of .*got 'accuracy'"),
         ({"metric": "recall"}, ValueError, "recall needs a cut-off"),
         ({"metric": "roc_auc@3"}, ValueError, "roc_auc has no cut-off"),
-        ({"method": "exact"}, ValueError, "method must be one of"),
-        ({"refit_permutations": 0}, ValueError, "refit_permutations must be at least 1; got 0"),
-        ({"refit_permutations": 2.5}, TypeError, "refit_permutations must be an integer"),
         ({"n_resamples": 0}, ValueError, "n_resamples must be at least 1; got 0"),
+        ({"n_resamples": 2.5}, TypeError, "n_resamples must be an integer"),
         ({"random_state": -1}, ValueError, "random_state must be at least 0; got -1"),
         (
             {"metric": make_significance_scorer(output="all")},
@@ -648,8 +646,8 @@ def test_a_dict_that_is_not_complete(data):
     fitted = cross_validate(LOGISTIC, X, y, cv=CV, return_estimator=True, return_indices=True)
     with pytest.raises(ValueError, match="with at least 180 samples; got 100"):
         cross_val_significance(fitted, X[:100], y[:100])
-    for name, value in {"cv": 3, "groups": y, "params": {}, "refit_permutations": 9}.items():
-        with pytest.raises(ValueError, match=f"{name} is for fitting, but a dict of"):
+    for name, value in {"cv": 3, "groups": y, "params": {}, "method": "refit"}.items():
+        with pytest.raises(ValueError, match=f"{name}.* is for fitting, but a dict of"):
             cross_val_significance(fitted, X, y, **{name: value})
 
 
@@ -840,7 +838,7 @@ def test_sentence_on_folds(data, combine, rule):
             for _, _, s, t in folds
         ]
     )
-    result = cross_val_significance(LOGISTIC, X, y, cv=CV, combine=combine)
+    result = cross_val_significance(LOGISTIC, X, y, cv=CV, method=combine)
     found = re.fullmatch(
         r"Mean average precision over 4 folds was (\S+) \(chance (\S+)\), p = (\S+) for better "
         rf"than random labelling \(exact test of each fold, combined by {rule}, one-sided; (\d+) "
@@ -855,26 +853,27 @@ def test_sentence_on_folds(data, combine, rule):
 
 def test_sentences_on_folds_by_permutation_and_by_the_mean(data):
     X, y = data
-    options = {"cv": CV, "method": "permutation", "n_resamples": 99, "random_state": 0}
+    options = {"cv": CV, "n_resamples": 99, "random_state": 0}
+    options["metric"] = make_significance_scorer(method="permutation")
     text = cross_val_significance(LOGISTIC, X, y, **options).summary()
     assert ", p ≤ 0.0400 for better than random labelling (permutation test of each fold," in text
     frozen = FrozenEstimator(clone(LOGISTIC).fit(X, y))
-    options["combine"] = "convolution"
+    options["method"] = "convolution"
     text = cross_val_significance(frozen, X, y, **options).summary()
     assert (
         ", p ≤ 0.0100 for better than random labelling (permutation test of the mean with" in text
     )
     assert " with 99 random labellings, one-sided; " in text
-    options["method"] = "auto"
+    options["metric"] = "average_precision"
     result = cross_val_significance(frozen, X, y, **options)
     assert f"p = {result.pvalue:.1e} for better than" in result.summary()
     assert " (exact test of the mean, one-sided; " in result.summary()
-    result = cross_val_significance(LOGISTIC, X, y, cv=CV, refit_permutations=3)
-    assert result.summary().endswith(" samples), and p ≤ 0.2500 by 3 refits to permuted labels.")
+    result = cross_val_significance(LOGISTIC, X, y, cv=CV, method="refit", n_resamples=3)
+    assert ", p ≤ 0.2500 for better than random labelling (3 refits to p" in result.summary()
     noise = np.random.default_rng(3).normal(size=X.shape)
-    result = cross_val_significance(LOGISTIC, noise, y, cv=CV, refit_permutations=3)
-    assert result.refit_pvalue > 0.25
-    assert f", and p = {result.refit_pvalue:.4f} by 3 refits" in result.summary()
+    result = cross_val_significance(LOGISTIC, noise, y, cv=CV, method="refit", n_resamples=3)
+    assert result.pvalue > 0.25
+    assert f", p = {result.pvalue:.4f} for better than random" in result.summary()
 
 
 @pytest.mark.parametrize(("n_as_large", "stated"), [(0, "p ≤ 0.0100"), (3, "p = 0.0400")])

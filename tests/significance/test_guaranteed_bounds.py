@@ -362,12 +362,12 @@ def test_folds(combine, monkeypatch):
     y_true = np.arange(1500) % 15 == 0
     X = (rng.normal(size=1500) + 2.0 * y_true)[:, None]
     model = FrozenEstimator(LogisticRegression().fit(X, y_true))
-    exact = cross_val_significance(model, X, y_true, cv=3, combine=combine)
+    exact = cross_val_significance(model, X, y_true, cv=3, method=combine)
     assert not exact.pvalue_is_bound
     assert exact.pvalue_low <= exact.pvalue <= exact.pvalue_high
     assert exact.pvalue_high < 1.01 * exact.pvalue_low
     monkeypatch.setattr(ComputedDistribution, "_far_tail", unknown)
-    found = cross_val_significance(model, X, y_true, cv=3, combine=combine)
+    found = cross_val_significance(model, X, y_true, cv=3, method=combine)
     assert found.pvalue_is_bound is True
     assert all(test.pvalue_is_bound for test in found.fold_tests)
     assert found.pvalue_low <= exact.pvalue <= found.pvalue == found.pvalue_high
@@ -384,7 +384,7 @@ def test_means_over_folds(no_errors_of_means):
     y_true = np.arange(600) % 10 == 0
     X = (rng.normal(size=600) + 2.0 * y_true)[:, None]
     model = FrozenEstimator(LogisticRegression().fit(X, y_true))
-    found = cross_val_significance(model, X, y_true, cv=3, combine="convolution")
+    found = cross_val_significance(model, X, y_true, cv=3, method="convolution")
     assert found.pvalue_is_bound is True
     assert found.pvalue_low <= found.pvalue == found.pvalue_high
     assert found.null_distribution.method == "analytic"

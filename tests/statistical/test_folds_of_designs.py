@@ -128,8 +128,8 @@ def folds(X, y, **options):
 
 def refits(X, y, **options):
     # The tests of the folds are not used.
-    options = {"n_resamples": 1, "refit_permutations": 19, **options}
-    return cross_val_significance(Means(), X, y, **options).refit_pvalue
+    options = {"method": "refit", "n_resamples": 19, **options}
+    return cross_val_significance(Means(), X, y, **options).pvalue
 
 
 def grid(X, y, n_resamples=19, **options):
@@ -145,7 +145,7 @@ def best(X, y, **options):
     return best_candidate_test(y, candidates, n_resamples=199, **options).pvalue.min()
 
 
-ORDER = {"cv": TimeSeriesSplit(4), "order": np.arange(1000), "combine": "fisher"}
+ORDER = {"cv": TimeSeriesSplit(4), "order": np.arange(1000), "method": "fisher"}
 CLUSTERS = {"clusters": GROUP, "n_resamples": 999}
 VALID = {
     "sorted rows, default folds": (sorted_rows, folds, {}),
@@ -167,7 +167,7 @@ VALID = {
     "series of .95, shifts": (series(0.95), folds, ORDER),
     "series of .8, best candidate": (series(0.8), best, {"order": np.arange(1000)}),
 }
-PAST = {"cv": TimeSeriesSplit(4), "combine": "fisher"}
+PAST = {"cv": TimeSeriesSplit(4), "method": "fisher"}
 INVALID = {
     "sorted rows, unshuffled": (sorted_rows, folds, {"cv": StratifiedKFold(5)}),
     "drifting rows, unshuffled": (drifting_rows, folds, {"cv": StratifiedKFold(5)}),
