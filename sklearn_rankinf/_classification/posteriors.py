@@ -530,9 +530,11 @@ class _LogOdds:
     def quantile(self, q: ArrayLike, upper: bool) -> Floats:
         """Lower or upper quantile, by bisection between those of the extreme values of w."""
         tail = as_numbers(q, "q")
-        given = special.betainccinv if upper else special.betaincinv
+        given, opposite = special.betaincinv, special.betainccinv
+        if upper:
+            given, opposite = opposite, given
         # The complement of the quantile of G has full precision if G is near 1.
-        share, rest = given(self.a, self.b, tail), _inverse(self.b, self.a, tail, upper)
+        share, rest = given(self.a, self.b, tail), opposite(self.b, self.a, tail)
         with np.errstate(divide="ignore"):
             center = np.log(share) - np.log(rest)
         low, high = center - self.log_w.max(), center - self.log_w.min()
@@ -557,11 +559,6 @@ class _LogOdds:
     def sharpness(self, low: float, high: float) -> float:
         """Largest curvature of the log density given w, between two values."""
         return _sharpness(self.a, self.b, low + self.log_w.min(), high + self.log_w.max())
-
-
-def _inverse(a: float, b: float, tail: Floats, upper: bool) -> Floats:
-    """Complement of a quantile: the quantile of the complement at the other tail."""
-    return np.asarray((special.betaincinv if upper else special.betainccinv)(a, b, tail))
 
 
 def _probability_greater(first: _LogOdds, second: _LogOdds) -> float:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -260,6 +260,13 @@ AnyExchange: TypeAlias = Exchange | Shifts
 """Set of equally likely arrangements of the labels."""
 
 
+def numbers_of_rows(rows: NDArray[Any]) -> Integers:
+    """Integer codes from 0, equal for equal rows."""
+    if rows.shape[1] == 1 and rows.dtype.kind != "f":
+        return np.asarray(rows[:, 0], dtype=np.int64)
+    return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1].ravel())
+
+
 def _orders(items: Integers, n_draws: int, rng: np.random.Generator) -> Integers:
     """Random orders of the units of each class, of shape (n_draws, n_classes, n_units)."""
     n_classes, n_units, _ = items.shape
@@ -297,9 +304,7 @@ def _members(numbers: Integers) -> list[Integers]:
 def _log_arrangements(items: Integers, kinds: Integers) -> Floats:
     """Logarithms of the multinomial coefficients that count the arrangements of each class."""
     n_classes, n_units, size = items.shape
-    kind = kinds[items].ravel()
-    if size > 1:
-        kind = np.unique(kind.reshape(-1, size), axis=0, return_inverse=True)[1].ravel()
+    kind = numbers_of_rows(kinds[items].reshape(-1, size))
     n_kinds = int(kind.max()) + 1
     owner = np.repeat(np.arange(n_classes), n_units)
     found, counts = np.unique(owner * n_kinds + kind, return_counts=True)

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._permutation.exchange import AnyExchange, Exchange, Shifts
-from sklearn_rankinf._ranking import (
-    Sample,
-)
+from sklearn_rankinf._permutation.exchange import AnyExchange, Exchange, Shifts, numbers_of_rows
+from sklearn_rankinf._ranking import Sample
 from sklearn_rankinf._statistics import Floats
 
 RESTRICTED = "permutation within strata, of whole clusters or along a series"
@@ -46,10 +44,7 @@ def few_labellings_warning(
     Weights are given if they move with the labels; `what` names the restriction.
     """
     rows = labels if weights is None else np.column_stack([labels, weights])
-    if rows.shape[1] == 1 and rows.dtype.kind != "f":
-        kinds = rows[:, 0].astype(np.int64)
-    else:
-        kinds = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+    kinds = numbers_of_rows(rows)
     log_number = exchange.log_n_arrangements(kinds)
     if log_number >= math.log(_FEW_SHIFTS if isinstance(exchange, Shifts) else _FEW_LABELLINGS):
         return None

@@ -19,7 +19,7 @@ from scipy.stats import pearson3, rankdata
 
 from sklearn_rankinf._engine import exact_mean_and_variance
 from sklearn_rankinf._permutation.draws import chunk_sizes
-from sklearn_rankinf._permutation.exchange import AnyExchange, Exchange, Shifts
+from sklearn_rankinf._permutation.exchange import AnyExchange, Exchange, Shifts, numbers_of_rows
 from sklearn_rankinf._permutation.labellings import (
     ranks_drawn,
     uniform_hit_ranks,
@@ -85,7 +85,7 @@ def _relation_to_labels(
     labels: NDArray[np.bool_], scores: NDArray[Any], weights: Floats, classes: Integers
 ) -> str | None:
     """Evidence that weights depend on labels: one weight per label, or a rank test."""
-    kind = _numbers_of_rows(labels)
+    kind = numbers_of_rows(labels)
     n_kinds = int(kind.max()) + 1
     if n_kinds > 1 and weights.size >= 2 * n_kinds:
         lowest, highest = np.full(n_kinds, np.inf), np.full(n_kinds, -np.inf)
@@ -110,19 +110,12 @@ def _relation_to_scores(
     labels: NDArray[np.bool_], scores: NDArray[Any], weights: Floats, classes: Integers
 ) -> str | None:
     """Evidence from a rank test that weights depend on scores among samples with equal labels."""
-    alike = _numbers_of_rows(np.column_stack([labels, classes]))
+    alike = numbers_of_rows(np.column_stack([labels, classes]))
     for score in scores.T:
         p = _rank_test(weights, score, alike)
         if p < _DEPENDENT / scores.shape[1]:
             return f"a rank test has p = {p:.1g}"
     return None
-
-
-def _numbers_of_rows(rows: NDArray[Any]) -> Integers:
-    """Integer codes from 0, equal for equal rows."""
-    if rows.shape[1] == 1:
-        return np.asarray(rows[:, 0].astype(np.int64))
-    return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1].ravel())
 
 
 def _rank_test(a: NDArray[Any], b: NDArray[Any], strata: Integers) -> float:

@@ -49,7 +49,7 @@ References
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +57,6 @@ from scipy.sparse import coo_array, csr_array
 
 from sklearn_rankinf._permutation.draws import (
     CELLS_PER_CHUNK,
-    ListedSampler,
     chunk_sizes,
     pvalue_of_draws,
 )
@@ -72,22 +71,54 @@ Ties: TypeAlias = Literal["mean", "kept", "random"]
 Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
 
 
-class PairedSampler(ListedSampler, Protocol):
+class PairedSampler:
     """Differences between two systems whose outputs are swapped at random, unit by unit.
 
     Number 0 of the list swaps nothing.
     """
 
+    # Array elements that a draw needs.
+    _n_per_draw: int
+
     @property
     def n_units(self) -> int:
         """Number of units whose swap can change the difference."""
+        raise NotImplementedError
 
     @property
     def tolerance(self) -> float:
         """Differences closer to each other than this are equal."""
+        raise NotImplementedError
+
+    def _differences(
+        self, is_swapped: NDArray[np.uint8], rng: np.random.Generator | None = None
+    ) -> Floats:
+        """Differences for columns of swapped units; a generator may break ties."""
+        raise NotImplementedError
+
+    @property
+    def n_listed(self) -> int | None:
+        """Number of different swaps; None if they are not listed."""
+        return 1 << self.n_units if self.n_units <= _MOST_LISTED_UNITS else None
 
     def observed(self) -> float:
         """Difference without any swap."""
+        return float(self.listed(0, 1)[0])
+
+    def chunks(self, n_resamples: int) -> list[int]:
+        """Sizes of the chunks for `n_resamples` draws."""
+        return chunk_sizes(n_resamples, self._n_per_draw, CELLS_PER_CHUNK)
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
+        """Draw independent differences."""
+        octets = rng.integers(256, size=(self.n_units, -(-n_draws // 8)), dtype=np.uint8)
+        return self._differences(np.unpackbits(octets, axis=1, count=n_draws), rng)
+
+    def listed(self, first: int, last: int) -> Floats:
+        """Differences of the swaps with the numbers from `first` to before `last`."""
+        numbers = np.arange(first, last)
+        bits = numbers >> np.arange(self.n_units)[:, None] & 1
+        return self._differences(bits.astype(np.uint8))
 
 
 def randomization_pvalue(
@@ -157,7 +188,7 @@ def _random_places(blocks: HitBlocks, rng: np.random.Generator) -> Integers:
     return places.reshape(blocks.n_lists, blocks.n_positives)
 
 
-class SwapSampler:
+class SwapSampler(PairedSampler):
     """Draws the difference of a statistic between two rankings with swapped ranks.
 
     Ranks are smaller for better items, equal for tied ones, and on one scale in both rankings:
@@ -189,53 +220,34 @@ class SwapSampler:
         self._changes = _changes(
             rows_a, rows_b, np.append(units, units[is_hit]), len(self._counts_a)
         )
+        self._n_per_draw = is_hit.size + len(self._counts_a)
 
     @property
     def n_units(self) -> int:
         return int(self._changes.shape[1])
 
     @property
-    def n_listed(self) -> int | None:
-        return _n_listed(self.n_units)
-
-    @property
     def tolerance(self) -> float:
         return _EQUAL * float(self._statistic.best(self._n_samples, self._n_positives))
-
-    def observed(self) -> float:
-        """Difference without any swap, with ties kept or averaged over orders."""
-        return float(self._differences(np.zeros((self.n_units, 1), dtype=np.uint8))[0])
-
-    def chunks(self, n_resamples: int) -> list[int]:
-        return chunk_sizes(n_resamples, self._n_samples + len(self._counts_a), CELLS_PER_CHUNK)
-
-    def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
-        bits = _random_bits(self.n_units, n_draws, rng)
-        return self._differences(bits, rng if self._ties == "random" else None)
-
-    def listed(self, first: int, last: int) -> Floats:
-        return self._differences(_listed_bits(self.n_units, first, last))
 
     def _differences(
         self, is_swapped: NDArray[np.uint8], rng: np.random.Generator | None = None
     ) -> Floats:
-        """Differences for columns of swapped units; ties are broken if a generator is given."""
         gained = self._changes @ is_swapped.astype(np.int32)
-        return self._values(self._counts_a + gained, rng) - self._values(
-            self._counts_b - gained, rng
-        )
+        first, second = self._counts_a + gained, self._counts_b - gained
+        return self._values(first, rng) - self._values(second, rng)
 
     def _values(self, counts: Integers, rng: np.random.Generator | None) -> Floats:
         """Values, up to a constant, of lists with the given counts of items and of hits."""
         in_bins, hits = counts[: self._n_bins], counts[self._n_bins :]
         blocks = _hit_blocks(in_bins, hits, self._n_samples, self._n_positives)
-        if rng is not None:
+        if rng is not None and self._ties == "random":
             values = self._statistic.hit_values(self._n_samples, self._n_positives, None)
             return values(_random_places(blocks, rng))
         return self._statistic.totals(blocks, are_kept=self._ties == "kept")
 
 
-class SignFlipSampler:
+class SignFlipSampler(PairedSampler):
     """Draws the mean difference between two systems over queries with signs flipped at random.
 
     The sign of each query is flipped by itself, or those of all queries of a cluster together;
@@ -245,33 +257,20 @@ class SignFlipSampler:
     def __init__(self, differences: Floats, clusters: Integers | None = None) -> None:
         sums = differences if clusters is None else np.bincount(clusters, differences)
         self._parts = sums[sums != 0.0] / differences.size
+        self._n_per_draw = self.n_units
 
     @property
     def n_units(self) -> int:
         return int(self._parts.size)
 
     @property
-    def n_listed(self) -> int | None:
-        return _n_listed(self.n_units)
-
-    @property
     def tolerance(self) -> float:
         return _EQUAL * float(np.abs(self._parts).sum())
 
-    def observed(self) -> float:
-        return float(self._parts.sum())
-
-    def chunks(self, n_resamples: int) -> list[int]:
-        return chunk_sizes(n_resamples, self.n_units, CELLS_PER_CHUNK)
-
-    def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
-        return self._means(_random_bits(self.n_units, n_draws, rng))
-
-    def listed(self, first: int, last: int) -> Floats:
-        return self._means(_listed_bits(self.n_units, first, last))
-
-    def _means(self, is_flipped: NDArray[np.uint8]) -> Floats:
-        return np.asarray(self._parts @ (1.0 - 2.0 * is_flipped))
+    def _differences(
+        self, is_swapped: NDArray[np.uint8], rng: np.random.Generator | None = None
+    ) -> Floats:
+        return np.asarray(self._parts @ (1.0 - 2.0 * is_swapped))
 
 
 def _rows(levels: Integers, ranks: Integers, is_hit: NDArray[np.bool_]) -> Integers:
@@ -287,19 +286,3 @@ def _changes(rows_a: Integers, rows_b: Integers, units: Integers, n_rows: int) -
     changes = coo_array((entries, where), shape=(n_rows, int(units.max()) + 1)).tocsc()
     changes.eliminate_zeros()
     return changes[:, np.diff(changes.indptr) > 0].tocsr()
-
-
-def _n_listed(n_units: int) -> int | None:
-    return 1 << n_units if n_units <= _MOST_LISTED_UNITS else None
-
-
-def _random_bits(n_units: int, n_draws: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Random bits, one row for each unit."""
-    octets = rng.integers(256, size=(n_units, -(-n_draws // 8)), dtype=np.uint8)
-    return np.unpackbits(octets, axis=1, count=n_draws)
-
-
-def _listed_bits(n_units: int, first: int, last: int) -> NDArray[np.uint8]:
-    """Bits of the numbers from `first` to before `last`, one row for each unit."""
-    numbers = np.arange(first, last)
-    return (numbers >> np.arange(n_units)[:, None] & 1).astype(np.uint8)

@@ -41,6 +41,8 @@ _STEP = 0.125
 _SMALLEST = -41.0
 # Last node of the rule over log(-log s), where s = exp(-e**6.75) underflows.
 _LARGEST = 6.75
+# Largest logit of a share above a threshold that is searched for.
+_REACH = 60.0
 # Number of integrands held in memory at a time.
 _CELLS = 2**20
 
@@ -296,21 +298,13 @@ def _order_nodes(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     return np.log(a / b)[:, None] + away, density / density.sum(axis=1, keepdims=True)
 
 
-def _smallest_reaching(growing: Any, reach: float = 60.0) -> float:
+def _smallest_reaching(growing: Any) -> float:
     """Zero of an increasing function by bisection; an end of the range if there is no zero."""
-    low, high = -reach, reach
+    low, high = -_REACH, _REACH
     for _ in range(60):
         middle = 0.5 * (low + high)
         low, high = (low, middle) if growing(np.asarray(middle)) >= 0.0 else (middle, high)
     return high
-
-
-# Placements.
-
-
-def n_placement_cells(n: int, m: int) -> int:
-    """Number of array elements in the list of all placements of m positives."""
-    return math.comb(n, m) * m
 
 
 def placements(n: int, m: int) -> Integers:

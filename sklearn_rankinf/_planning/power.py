@@ -24,7 +24,6 @@ from sklearn_rankinf._planning.odds import (
     Binormal,
     ProportionalOdds,
     RankingModel,
-    n_placement_cells,
     placements,
 )
 from sklearn_rankinf._ranking import (
@@ -416,7 +415,7 @@ class SizedDesign:
         return (
             min(m, n - m) <= 20
             and math.comb(n, m) <= _MOST_PLACEMENTS
-            and n_placement_cells(n, m) <= _MOST_RANKS
+            and math.comb(n, m) * m <= _MOST_RANKS
         )
 
     def _power_and_mean(self, effect: float) -> tuple[float, float, float, float]:

@@ -46,16 +46,6 @@ IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class RareTargetProblem:
-    """A binary problem with few positives, split once into training and held-out data."""
-
-    X_train: FloatArray
-    X_test: FloatArray
-    y_train: IntArray
-    y_test: IntArray
-
-
-@dataclass(frozen=True, eq=False)
 class Assessment:
     """The tests of one ranker on the held-out data."""
 
@@ -66,28 +56,25 @@ class Assessment:
     at_k: HitsReport
 
 
-def rare_digit_problem(random_state: int = 0) -> RareTargetProblem:
+def rare_digit_problem() -> list[NDArray[Any]]:
     """Return scikit-learn's digits with only 40 of the eights kept, split into two halves.
 
-    The features are the pixels; the label is 1 for an eight and 0 for every other digit. The split
-    is stratified, so both halves have the same prevalence.
+    Pixels for training and for testing, then labels, 1 for an eight. The split is stratified, so
+    that both halves have the same prevalence.
     """
     X, digit = load_digits(return_X_y=True)
     is_target = digit == TARGET_DIGIT
-    rng = np.random.default_rng(random_state)
+    rng = np.random.default_rng(0)
     kept = rng.choice(np.flatnonzero(is_target), size=N_TARGETS, replace=False)
     rows = np.sort(np.concatenate([np.flatnonzero(~is_target), kept]))
-    X_train, X_test, y_train, y_test = train_test_split(
-        X[rows],
-        is_target[rows].astype(np.int64),
-        test_size=0.5,
-        stratify=is_target[rows],
-        random_state=random_state,
+    y = is_target[rows].astype(np.int64)
+    halves: list[NDArray[Any]] = train_test_split(
+        X[rows], y, test_size=0.5, stratify=y, random_state=0
     )
-    return RareTargetProblem(X_train, X_test, y_train, y_test)
+    return halves
 
 
-def candidate_searches(random_state: int = 0) -> dict[str, GridSearchCV]:
+def candidate_searches() -> dict[str, GridSearchCV]:
     """Return grid searches that share folds, scored on -log10 p of average precision."""
     estimators: dict[str, tuple[Any, dict[str, list[Any]]]] = {
         "nearest neighbours": (
@@ -104,7 +91,7 @@ def candidate_searches(random_state: int = 0) -> dict[str, GridSearchCV]:
         ),
     }
     scorer = average_precision_significance_scorer
-    folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=random_state)
+    folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=0)
     return {
         name: GridSearchCV(estimator, grid, scoring=scorer, cv=folds)
         for name, (estimator, grid) in estimators.items()
@@ -158,7 +145,9 @@ def contrast(rows: list[Assessment]) -> str:
     return "\n".join(lines)
 
 
-def tune(searches: dict[str, GridSearchCV], problem: RareTargetProblem) -> dict[str, FloatArray]:
+def tune(
+    searches: dict[str, GridSearchCV], X: FloatArray, y: IntArray, held_out: FloatArray
+) -> dict[str, FloatArray]:
     """Fit every search, print its progress, and score the held-out half."""
     scores = {}
     for number, (name, search) in enumerate(searches.items(), start=1):
@@ -168,12 +157,12 @@ def tune(searches: dict[str, GridSearchCV], problem: RareTargetProblem) -> dict[
             end=" ",
         )
         start = time.perf_counter()
-        search.fit(problem.X_train, problem.y_train)
+        search.fit(X, y)
         best = ", ".join(
             f"{key.rpartition('__')[2]}={value}" for key, value in search.best_params_.items()
         )
         _say(f"{time.perf_counter() - start:.1f} s\n      best: {best}")
-        scores[name] = estimator_scores(search, problem.X_test, 1, RESPONSE_METHODS)
+        scores[name] = estimator_scores(search, held_out, 1, RESPONSE_METHODS)
     return scores
 
 
@@ -181,23 +170,23 @@ def run_demo(plots: str | None = None) -> None:
     """Run the demonstration and print its results, with pictures in a directory if given."""
     if plots is not None:
         new_figure("--plots")  # a missing matplotlib is reported before anything is fitted
-    problem = rare_digit_problem()
-    n_samples = len(problem.y_train) + len(problem.y_test)
+    X_train, X_test, y_train, y_test = rare_digit_problem()
+    n_samples = len(y_train) + len(y_test)
     _say(
         f"A search for rare targets: the {TARGET_DIGIT}s among scikit-learn's handwritten digits. "
         f"Only {N_TARGETS} of them are kept\n({N_TARGETS} positives among {n_samples} items, "
         f"{N_TARGETS / n_samples:.1%}). Half of the data is for tuning, half for testing.\n\n"
         "Grid search for the largest -log10 p of average precision (AP), averaged over the folds:"
     )
-    scores = tune(candidate_searches(), problem)
+    scores = tune(candidate_searches(), X_train, y_train, X_test)
     # This untrained score is an example of a weak ranking among tuned ones.
-    scores[INK] = problem.X_test.sum(axis=1)
+    scores[INK] = X_test.sum(axis=1)
 
     _say(
         "\nTesting on held-out data, with the exact null distribution and "
         f"{N_PERMUTATIONS} permutations ...\n"
     )
-    rows = [assess(name, problem.y_test, score) for name, score in scores.items()]
+    rows = [assess(name, y_test, score) for name, score in scores.items()]
     _say(format_table(*table("", COLUMNS, rows)[1:3]))
     _say(
         "\nn is the number of items, m the number of positives. Adjusted AP is 0 at chance and 1 "

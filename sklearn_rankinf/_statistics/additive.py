@@ -454,14 +454,6 @@ def horizon_of(statistic: Statistic, n_samples: int) -> int:
     return n_samples if statistic.horizon is None else min(statistic.horizon, n_samples)
 
 
-def n_blocks_to_horizon(statistic: Statistic, n_samples: int, tie_sizes: Integers | None) -> int:
-    """Number of blocks that begin at ranks at which hits may add something."""
-    horizon = horizon_of(statistic, n_samples)
-    if tie_sizes is None:
-        return horizon
-    return min(int(np.searchsorted(np.cumsum(tie_sizes), horizon)) + 1, tie_sizes.size)
-
-
 def increments_of(
     statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
 ) -> Increments:
@@ -478,7 +470,7 @@ def increments_of(
         )
     sizes = np.ones(horizon, dtype=np.int64) if tie_sizes is None else tie_sizes
     ends = np.cumsum(sizes)
-    n_blocks = n_blocks_to_horizon(statistic, n_samples, tie_sizes)
+    n_blocks = min(int(np.searchsorted(ends, horizon)) + 1, sizes.size)
     counted = sizes[:n_blocks]
     beyond = n_samples - int(ends[n_blocks - 1])
     increments = statistic.tied(ends[:n_blocks] - counted, counted, n_samples, n_positives)

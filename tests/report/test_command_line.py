@@ -70,11 +70,11 @@ def test_demo_fits_a_terminal(demo):
 
 
 def test_demo_problem_is_a_rare_target_problem(demo):
-    problem = _demo.rare_digit_problem()
-    assert 0.02 <= problem.y_train.mean() <= 0.03
-    assert 0.02 <= problem.y_test.mean() <= 0.03
-    assert not {row.tobytes() for row in problem.X_train[problem.y_train == 1]} & {
-        row.tobytes() for row in problem.X_test[problem.y_test == 1]
+    X_train, X_test, y_train, y_test = _demo.rare_digit_problem()
+    assert 0.02 <= y_train.mean() <= 0.03
+    assert 0.02 <= y_test.mean() <= 0.03
+    assert not {row.tobytes() for row in X_train[y_train == 1]} & {
+        row.tobytes() for row in X_test[y_test == 1]
     }
 
 
