@@ -387,7 +387,6 @@ class _Ratio:
         return self.n_positives if self.name == "recall" else self.n_positives + tp + fp
 
     def value(self, tp: int, fp: int) -> float:
-        """The metric."""
         return float(self.top(tp) / max(1, self.bottom(tp, fp)))
 
     def difference(self, counts_a: tuple[Any, Any], counts_b: tuple[Any, Any]) -> tuple[Any, Any]:

@@ -346,7 +346,6 @@ def _with_inverted_ends(
 
 
 def _default_draws(tail: float) -> int:
-    """Number of draws for tails of this probability."""
     return int(np.clip(round(_DRAWS_BEYOND / tail), _FEWEST_DRAWS, _MOST_DRAWS))
 
 
@@ -449,7 +448,6 @@ def _studentized(rankings: BinormalRankings, shift: float, n_draws: int) -> Floa
 
 
 def _precisions(ranks: Integers) -> Floats:
-    """Precision at the rank of each positive."""
     return np.asarray(np.arange(1, ranks.shape[1] + 1) / ranks)
 
 

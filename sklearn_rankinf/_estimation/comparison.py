@@ -17,20 +17,11 @@ from sklearn_rankinf._estimation.comparison_methods import (
     no_interval,
     warn_of_unknown_errors,
 )
-from sklearn_rankinf._estimation.estimates import (
-    check_has_influence,
-)
+from sklearn_rankinf._estimation.estimates import check_has_influence
 from sklearn_rankinf._estimation.limits import margin_pvalue
 from sklearn_rankinf._guard import default_errors, result_function
-from sklearn_rankinf._metrics import (
-    as_metric,
-    check_queries_alone,
-    in_sentence,
-    warn_of_one_class,
-)
-from sklearn_rankinf._permutation import (
-    Draws,
-)
+from sklearn_rankinf._metrics import as_metric, check_queries_alone, in_sentence, warn_of_one_class
+from sklearn_rankinf._permutation import Draws
 from sklearn_rankinf._ranking import (
     PosLabel,
     Sample,

@@ -21,11 +21,7 @@ from sklearn_rankinf._estimation.estimates import (
     covariance_of_values,
     recommended_interval,
 )
-from sklearn_rankinf._estimation.results import (
-    mean_interval,
-    mean_limits,
-    standard_error_of_mean,
-)
+from sklearn_rankinf._estimation.results import mean_interval, mean_limits, standard_error_of_mean
 from sklearn_rankinf._metrics import (
     check_several_queries,
     in_sentence,
@@ -44,13 +40,7 @@ from sklearn_rankinf._permutation import (
     pvalue_of_draws,
     randomization_pvalue,
 )
-from sklearn_rankinf._ranking import (
-    Design,
-    Sample,
-    as_seed_sequence,
-    joined,
-    warn_caller,
-)
+from sklearn_rankinf._ranking import Design, Sample, as_seed_sequence, joined, warn_caller
 from sklearn_rankinf._statistics import Floats, Integers, Metric, cached_property
 
 
@@ -142,7 +132,6 @@ class Difference:
 
     @property
     def is_dependent(self) -> bool:
-        """Whether samples are in clusters or strata."""
         return not self.sample.design.is_simple
 
     @property
@@ -159,7 +148,6 @@ class Difference:
 
     @cached_property
     def values(self) -> tuple[float, float]:
-        """Values of the metric for both rankings."""
         a, b = self.sample.rankings
         return float(value_of(self.metric, a)), float(value_of(self.metric, b))
 
@@ -434,7 +422,6 @@ class Runs:
 
     @property
     def is_dependent(self) -> bool:
-        """Whether queries are in clusters."""
         return self.clusters is not None
 
     @property
@@ -443,13 +430,11 @@ class Runs:
 
     @property
     def values(self) -> tuple[float, float]:
-        """Means of both runs."""
         a, b = self.of_query.mean(axis=0)
         return float(a), float(b)
 
     @property
     def differences(self) -> Floats:
-        """Difference in each query."""
         return np.asarray(self.of_query[:, 0] - self.of_query[:, 1])
 
     @property

@@ -209,7 +209,6 @@ def _intervals_of_classes(
     random_state: Any,
     n_jobs: int | None,
 ) -> dict[Any, MetricIntervalResult]:
-    """Return the interval of each class."""
     estimates = []
     for number, (name, ranking) in enumerate(zip(sample.names, sample.rankings, strict=True)):
         check_both_classes(ranking, f"the class {name!r}")

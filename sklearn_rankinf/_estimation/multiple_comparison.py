@@ -156,7 +156,6 @@ class MetricMultipleComparisonTestResult(Result):
         return [name for name, kept in zip(self.names, self.may_be_best, strict=True) if kept]
 
     def _columns(self) -> dict[str, list[Any]]:
-        """The pairs as columns."""
         first, second = ([self.names[i] for i in column] for column in self.pairs.T)
         return {"a": first, "b": second} | {name: getattr(self, name).tolist() for name in _COLUMNS}
 

@@ -20,10 +20,7 @@ from scipy.stats import pearson3, rankdata
 from sklearn_rankinf._engine import exact_mean_and_variance
 from sklearn_rankinf._permutation.draws import chunk_sizes
 from sklearn_rankinf._permutation.exchange import AnyExchange, Exchange, Shifts, numbers_of_rows
-from sklearn_rankinf._permutation.labellings import (
-    ranks_drawn,
-    uniform_hit_ranks,
-)
+from sklearn_rankinf._permutation.labellings import ranks_drawn, uniform_hit_ranks
 from sklearn_rankinf._ranking import Sample, rank_order
 from sklearn_rankinf._statistics import (
     Floats,
@@ -171,7 +168,6 @@ class _Cells:
 
     @cached_property
     def hits(self) -> tuple[Integers, Integers]:
-        """Rows and columns of the hits."""
         rows, columns = np.nonzero(self.labels)
         return rows, columns
 
@@ -222,7 +218,6 @@ class _Unweighted:
         return self._values(self._cells.blocks(ranks)), mass
 
     def mean(self) -> float:
-        """Exact mean for one column of labels."""
         cells = self._cells
         return exact_mean_and_variance(
             self._statistic, cells.n_cells, cells.n_positives, cells.tie_sizes

@@ -55,11 +55,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
-from sklearn_rankinf._permutation.draws import (
-    CELLS_PER_CHUNK,
-    chunk_sizes,
-    pvalue_of_draws,
-)
+from sklearn_rankinf._permutation.draws import CELLS_PER_CHUNK, chunk_sizes, pvalue_of_draws
 from sklearn_rankinf._statistics import Floats, HitBlocks, Integers, Metric
 
 # Largest number of units whose 2**u swaps or flips are listed.

@@ -20,12 +20,7 @@ from sklearn_rankinf._null import (
     frozen_null_distribution,
     is_significant,
 )
-from sklearn_rankinf._planning.odds import (
-    Binormal,
-    ProportionalOdds,
-    RankingModel,
-    placements,
-)
+from sklearn_rankinf._planning.odds import Binormal, ProportionalOdds, RankingModel, placements
 from sklearn_rankinf._ranking import (
     as_seed_sequence,
     check_between,

@@ -291,7 +291,6 @@ class _Search:
                 self._least += 1
 
     def first(self) -> int:
-        """First number of positives with the power."""
         if self._design.metric.counts_hits:
             return self._first_of_hits()
         most_tried = _ALL_SIMULATED if self._may_simulate else _ALL_TRIED

@@ -15,12 +15,7 @@ from sklearn_rankinf._estimation import (
     metric_multiple_comparison_test,
 )
 from sklearn_rankinf._metrics import in_sentence
-from sklearn_rankinf._plot._matplotlib import (
-    hide_spines,
-    import_pyplot,
-    merged_style,
-    with_minus,
-)
+from sklearn_rankinf._plot._matplotlib import hide_spines, import_pyplot, merged_style, with_minus
 from sklearn_rankinf._plot._ranking_curves import curve_kind
 from sklearn_rankinf._plot.base import MAX_LENGTH, REFERENCE_LINE, ScoresDisplay
 from sklearn_rankinf._ranking import Sample, check_confidence_level, check_option

@@ -408,7 +408,6 @@ class _Picture:
 
     @property
     def view(self) -> _View:
-        """Quantities on both axes."""
         return _VIEWS[self.y_axis]
 
     @property

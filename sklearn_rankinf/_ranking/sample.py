@@ -92,7 +92,6 @@ class Design:
         )
 
     def of_rows(self, rows: Integers) -> Design:
-        """Design of some of the items."""
         codes, names = {}, {}
         for name in self.names:
             codes[name], kept = _renumbered(getattr(self, name)[rows])
@@ -107,7 +106,6 @@ class Design:
         )
 
     def rows_of_queries(self) -> dict[Any, Integers]:
-        """Items of each query, in order."""
         assert self.groups is not None
         order = np.argsort(self.groups, kind="stable")
         ends = np.cumsum(np.bincount(self.groups))
@@ -356,7 +354,6 @@ class Sample:
         return Sample(labels, self.scores[own], self.names[own], self.design)
 
     def of_rows(self, rows: Integers) -> Sample:
-        """Some of the items."""
         scores = tuple(own[rows] for own in self.scores)
         return Sample(self.labels[rows], scores, self.names, self.design.of_rows(rows))
 

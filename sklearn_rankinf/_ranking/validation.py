@@ -658,7 +658,6 @@ def warn_caller(message: str, category: type[Warning]) -> None:
 
 
 def check_alternative(alternative: Any) -> str:
-    """Read one of the three alternatives."""
     return str(check_option(alternative, "alternative", ("greater", "less", "two-sided")))
 
 
@@ -772,7 +771,6 @@ def check_stopping(n_exceedances: Any, alternative: Any) -> tuple[int | None, st
 
 
 def check_real(value: Any, name: str) -> float:
-    """Read a real number."""
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
         raise TypeError(f"{name} must be a number; got {_typed(value)}.")
     try:
@@ -792,7 +790,6 @@ def check_between(value: Any, name: str) -> float:
 
 
 def check_positive(value: Any, name: str) -> float:
-    """Read a positive number."""
     number = check_real(value, name)
     if not 0.0 < number < math.inf:
         raise ValueError(f"{name} must be finite and larger than 0; got {_number(value)}.")
@@ -834,7 +831,6 @@ def resolve_each_k(k: Any, n_samples: int) -> int | Integers:
 
 
 def check_average(average: Any) -> str | None:
-    """Read an average over classes."""
     if isinstance(average, str) and average == "samples":
         raise ValueError(
             "average='samples' ranks the classes within each sample and cannot be tested by random "
@@ -845,7 +841,6 @@ def check_average(average: Any) -> str | None:
 
 
 def check_weights_follow(weights_follow: Any) -> str:
-    """Read whether weights follow labels or scores."""
     return str(check_option(weights_follow, "weights_follow", ("label", "score")))
 
 

@@ -39,12 +39,7 @@ from sklearn_rankinf._report.report import (
     rank_significance_report,
     swaps_take_long,
 )
-from sklearn_rankinf._report.text import (
-    comparison_tables,
-    table_as_text,
-    with_fraction,
-    wrapped,
-)
+from sklearn_rankinf._report.text import comparison_tables, table_as_text, with_fraction, wrapped
 from sklearn_rankinf._results import counted, plain_value, without_nan
 from sklearn_rankinf._significance import (
     TopKSignificanceCurve,

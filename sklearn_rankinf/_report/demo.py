@@ -22,14 +22,7 @@ from sklearn_rankinf._plot import new_figure
 from sklearn_rankinf._ranking import Ranking, estimator_scores
 from sklearn_rankinf._report.files import write_plots
 from sklearn_rankinf._report.numbers import LEVEL, HitsReport
-from sklearn_rankinf._report.text import (
-    Column,
-    hits_table,
-    table,
-    table_as_text,
-    verdict,
-    wrapped,
-)
+from sklearn_rankinf._report.text import Column, hits_table, table, table_as_text, verdict, wrapped
 from sklearn_rankinf._results import format_pvalue, format_table
 from sklearn_rankinf._significance import MetricTestResult, average_precision_test, metric_test
 

@@ -237,7 +237,6 @@ class ComparisonReport(NamedTuple):
 def difference_of_two(
     names: tuple[str, str], found: MetricComparisonTestResult, alpha: float
 ) -> ComparisonReport:
-    """Return the difference of two rankings."""
     low, high = found.confidence_interval(1.0 - alpha)
     pvalue = found.pvalue
     return ComparisonReport(
@@ -248,7 +247,6 @@ def difference_of_two(
 def differences_of_pairs(
     found: MetricMultipleComparisonTestResult,
 ) -> tuple[ComparisonReport, ...]:
-    """Return the difference of each pair of rankings."""
     names = list(map(str, found.names))
     return tuple(
         ComparisonReport(

@@ -511,7 +511,6 @@ class _Study:
         return HitsReport.of(ranking, self._test(metric, index), cut, interval, self.facts.alpha)
 
     def _comparison(self, rankers: Sequence[RankerReport]) -> dict[str, Any]:
-        """Compare each ranking with the best one."""
         best = int(np.argmax([ranker.test.statistic for ranker in rankers]))
         names, alpha = self.sample.names, self.facts.alpha
         if len(rankers) == 2:
