@@ -234,18 +234,10 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
-    Parameters
-    ----------
-    argv : sequence of str, default=None
-        The arguments after the program name. None stands for those of the process.
-
-    Returns
-    -------
-    int
-        0 if the command succeeded, 2 if its input was invalid or an optional dependency is
-        missing, 1 if the output cannot be written, and 141 if the reader closed the output.
-        Every status other than 0 comes with one line on the standard error stream. Invalid
-        arguments raise ``SystemExit`` with code 2, as usual with argparse.
+    It is 0 if the command succeeded, 2 if its input was invalid or an optional dependency is
+    missing, 1 if the output cannot be written, and 141 if the reader closed the output. Every
+    status other than 0 comes with one line on the standard error stream. Invalid arguments raise
+    ``SystemExit`` with code 2, as usual with argparse.
     """
     # A process that ignores interrupts, for instance behind nohup, continues to ignore them.
     if argv is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:

@@ -181,6 +181,17 @@ class Difference:
         )
 
 
+def limits_around(
+    way: IntervalMethod, estimate: Estimate, confidence_level: float
+) -> tuple[float, float, float]:
+    """Value and limits of an estimate for MOVER, whose limits must include the value.
+
+    The interval of an expectation may exclude it.
+    """
+    low, high = way.limits(estimate, confidence_level, as_seed_sequence(0))
+    return estimate.value, min(low, estimate.value), max(high, estimate.value)
+
+
 def _mover_limits(
     way: IntervalMethod,
     estimates: Iterable[Estimate],
@@ -188,12 +199,7 @@ def _mover_limits(
     confidence_level: float,
 ) -> tuple[float, float]:
     """MOVER interval of a difference, from the recommended interval of each metric."""
-    around = []
-    for one in estimates:
-        low, high = way.limits(one, confidence_level, as_seed_sequence(0))
-        # The interval of an expectation may exclude the value; MOVER limits must include it.
-        around.append((one.value, min(low, one.value), max(high, one.value)))
-    a, b = around
+    a, b = (limits_around(way, one, confidence_level) for one in estimates)
     lower, upper = limits.mover_limits(*a, *b, correlation)
     return float(lower), float(upper)
 

@@ -11,7 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, stdtr, stdtrit
 
-from sklearn_rankinf._estimation.comparison_methods import on_g_scale, warn_of_unknown_errors
+from sklearn_rankinf._estimation.comparison_methods import (
+    limits_around,
+    on_g_scale,
+    warn_of_unknown_errors,
+)
 from sklearn_rankinf._estimation.estimates import (
     Estimate,
     IntervalMethod,
@@ -550,30 +554,20 @@ class _Family:
     def _without_test(self, pairs: Integers, level: float) -> tuple[Floats, Floats]:
         """Limits that include 0, from the interval of each ranker (MOVER)."""
         first, second = pairs.T
-        values = self.values
         if self.way is None or self.estimates is None:
             # Differences of queries are all equal; those of samples of one class are undefined.
-            low = high = values[first] - values[second] + 0.0 * self._errors(pairs)
+            low = high = self.values[first] - self.values[second] + 0.0 * self._errors(pairs)
         else:
-            found = [self.way.limits(one, level, as_seed_sequence(0)) for one in self.estimates]
-            # The interval of an expectation may exclude the value, but MOVER limits include it.
-            below, above = np.array(found).T
-            below, above = np.minimum(below, values), np.maximum(above, values)
+            around = [limits_around(self.way, each, level) for each in self.estimates]
+            value, below, above = np.array(around).T
+            one, other = ((value[i], below[i], above[i]) for i in (first, second))
             variance = np.diag(self.plain_covariance)
             scale = np.sqrt(variance[first] * variance[second])
             unknown = np.full(scale.shape, math.nan)
             correlation = np.divide(
                 self.plain_covariance[first, second], scale, out=unknown, where=scale > 0.0
             )
-            low, high = mover_limits(
-                values[first],
-                below[first],
-                above[first],
-                values[second],
-                below[second],
-                above[second],
-                correlation,
-            )
+            low, high = mover_limits(*one, *other, correlation)
         return np.minimum(low, 0.0), np.maximum(high, 0.0)
 
 

@@ -18,19 +18,7 @@ REFERENCE_LINE: Mapping[str, Any] = {"color": "k", "linestyle": "--", "linewidth
 
 
 class Display:
-    """Base of displays.
-
-    Attributes
-    ----------
-    results : result, or sequence or dict of results
-        What is drawn.
-    name : str, sequence of str or None
-        Names, instead of the keys or numbers of the results.
-    ax_ : matplotlib axes
-        The axes of the plot.
-    figure_ : matplotlib figure
-        The figure that contains the axes.
-    """
+    """Base of displays: results, what they are called in the plot, and the axes of the plot."""
 
     # What a result is in messages.
     _kind: ClassVar[str]

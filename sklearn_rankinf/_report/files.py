@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankinf._plot import NullDistributionDisplay, new_figure
+from sklearn_rankinf._ranking import exact_numbers
 from sklearn_rankinf._significance import MetricTestResult
 
 _KNOWN_LABELS = ({0, 1}, {-1, 1})
@@ -375,7 +376,7 @@ def _as_numbers(texts: list[str], name: str, decimal: str) -> NDArray[Any]:
         return scores
     numbers = [whole.get(row, score) for row, score in enumerate(scores.tolist())]
     if all(number == int(number) for number in numbers):
-        return _as_integers([int(number) for number in numbers])
+        return exact_numbers([int(number) for number in numbers])
     return np.array(numbers, dtype=object)
 
 
@@ -398,19 +399,10 @@ def _is_number(text: str, decimal: str) -> bool:
     return True
 
 
-def _as_integers(numbers: list[int]) -> NDArray[Any]:
-    """Return whole numbers in the first type that holds all of them."""
-    low, high = min(numbers), max(numbers)
-    for kind in (np.int64, np.uint64):
-        if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
-            return np.array(numbers, dtype=kind)
-    return np.array(numbers, dtype=object)
-
-
 def _negative(scores: NDArray[Any]) -> NDArray[Any]:
     """Return the scores with the opposite sign; whole numbers do not overflow."""
     if scores.dtype.kind in "iu":
-        return _as_integers([-score for score in scores.tolist()])
+        return exact_numbers([-score for score in scores.tolist()])
     return -scores
 
 
