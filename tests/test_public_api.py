@@ -151,7 +151,7 @@ SIGNATURES = {
     ),
     "cross_val_comparison": (
         "(estimator_a, estimator_b, X, y, *, cv=None, groups=None, clusters=None, "
-        "metric='average_precision', aggregate='pooled', pooling='ranks', method='auto', "
+        "metric='average_precision', method='auto', "
         "params=None, "
         "n_resamples=9999, random_state=0, n_jobs=None, verbose=0)"
     ),

@@ -83,9 +83,9 @@ RESULTS = {
         FrozenEstimator(MODEL.fit(X, Y)), X, Y, cv=3, method="convolution"
     ),
     "estimators": lambda: cross_val_comparison(MODEL, RANDOM, X, Y, cv=3, **FEW),
-    "models": lambda: cross_val_comparison(MODEL, RANDOM, X, Y, cv=3, aggregate="mean").models,
+    "models": lambda: cross_val_comparison(MODEL, RANDOM, X, Y, cv=3, method="mean").models,
     "algorithms": lambda: (
-        cross_val_comparison(MODEL, RANDOM, X, Y, cv=3, aggregate=None).algorithms
+        cross_val_comparison(MODEL, RANDOM, X, Y, cv=3, method="algorithms").algorithms
     ),
     "search": lambda: search_permutation_test(
         GridSearchCV(MODEL, {"C": [0.1, 1.0]}, cv=2), X, Y, n_resamples=2

@@ -44,7 +44,6 @@ LONGER = {
     "average_precision_test": 20,
     "recall_at_k_test": 16,
     "cross_val_significance": 16,
-    "cross_val_comparison": 16,
 }
 
 

@@ -51,9 +51,32 @@ from sklearn_rankinf._statistics import Floats, Integers, Metric
 
 Folds = Sequence[Fold]
 
-_AGGREGATES = ("pooled", "mean", None)
-_POOLED_METHODS = {"auto": "swap", "swap": "swap", "influence": "influence"}
-_MEAN_METHODS = {"auto": "influence", "influence": "influence"}
+
+@dataclass(frozen=True)
+class _Method:
+    """A comparison of fitted models: what is pooled over folds, and how it is compared.
+
+    Ranks within folds or scores are pooled, or differences are averaged; without a quantity there
+    is no comparison of the models.
+    """
+
+    quantity: str
+    compared_by: str = ""
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether differences of folds are averaged."""
+        return self.quantity == "differences"
+
+
+_METHODS = {
+    "swap": _Method("ranks within folds", "swap"),
+    "influence": _Method("ranks within folds", "influence"),
+    "swap_pooled_scores": _Method("scores", "swap"),
+    "influence_pooled_scores": _Method("scores", "influence"),
+    "mean": _Method("differences", "influence"),
+    "algorithms": _Method(""),
+}
 _SIZE_OF_CORRECTED_T = (
     "approximate: conservative with 5 splits in simulations, and not always with 15"
 )
@@ -158,7 +181,7 @@ class CrossValComparisonResult(Result):
     difference : float
         The first value minus the second.
     models : ModelComparison or None
-        Comparison of the models fitted in the folds; None with ``aggregate=None``.
+        Comparison of the models fitted in the folds; None with ``method="algorithms"``.
     algorithms : AlgorithmComparison
         Comparison of the algorithms, for any training set of this size.
     fold_statistics_a, fold_statistics_b : ndarray of shape (n_splits,)
@@ -167,10 +190,8 @@ class CrossValComparisonResult(Result):
         Number of held-out samples and of held-out positives of each fold.
     n_splits : int
         Number of folds.
-    aggregate : {"pooled", "mean"} or None
-        Aggregation of the folds for the comparison of the models.
-    pooling : {"ranks", "scores"}
-        The pooled quantity.
+    method : str
+        Method of the comparison of the models.
 
     See Also
     --------
@@ -183,9 +204,9 @@ class CrossValComparisonResult(Result):
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn_rankinf import cross_val_comparison
     >>> X, y = make_classification(300, weights=[0.85], random_state=0)
-    >>> result = cross_val_comparison(LogisticRegression(), GaussianNB(), X, y, aggregate="mean")
+    >>> result = cross_val_comparison(LogisticRegression(), GaussianNB(), X, y, method="mean")
     >>> result.n_splits, sorted(result.to_dict())[:2]
-    (5, ['aggregate', 'algorithms'])
+    (5, ['algorithms', 'difference'])
     """
 
     metric: Metric
@@ -199,8 +220,7 @@ class CrossValComparisonResult(Result):
     fold_n_samples: Integers = field(repr=False)
     fold_n_positives: Integers = field(repr=False)
     n_splits: int
-    aggregate: str | None
-    pooling: str = field(repr=False)
+    method: str
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         columns = {
@@ -216,7 +236,7 @@ class CrossValComparisonResult(Result):
     def _sentences(self) -> Iterable[str]:
         title = in_sentence(self.metric.title)
         if self.models is not None:
-            taken = "of pooled held-out samples" if self.aggregate == "pooled" else "over folds"
+            taken = "over folds" if self.method == "mean" else "of pooled held-out samples"
             yield (
                 f"Models: {title} {taken} was {format_value(self.statistic_a)} and "
                 f"{format_value(self.statistic_b)} "
@@ -244,8 +264,6 @@ def cross_val_comparison(
     groups: Any = None,
     clusters: Iterable[Hashable] | None = None,
     metric: str | Metric = "average_precision",
-    aggregate: str | None = "pooled",
-    pooling: str = "ranks",
     method: str = "auto",
     params: Mapping[str, Any] | None = None,
     n_resamples: int = 9999,
@@ -287,17 +305,13 @@ def cross_val_comparison(
         A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
         :func:`metric_test`. A scorer of :func:`make_significance_scorer` also says which label is
         positive, such as a string, and which response of the estimators ranks.
-    aggregate : {"pooled", "mean"} or None, default="pooled"
-        Comparison of the models by one ranking of all held-out samples, or by the mean over the
-        folds. Both need folds that hold out different samples. None omits the comparison of the
-        models, for repeated or random splits.
-    pooling : {"ranks", "scores"}, default="ranks"
-        The pooled quantity: the rank of each sample in its fold, as a fraction of the fold, or its
-        score, if scores are on the same scale in all folds. See Notes.
-    method : {"auto", "swap", "influence"}, default="auto"
-        Method of the p-value for the models; see :func:`metric_comparison_test`. ``"auto"`` selects
-        ``"swap"`` for pooled rankings, and ``"influence"`` for the mean over folds, which is the
-        only method available there.
+    method : str, default="auto"
+        Method of the comparison of the models. ``"swap"``, the choice of ``"auto"``, and
+        ``"influence"`` compare two rankings of all held-out samples by their ranks in their folds,
+        ``"swap_pooled_scores"`` and ``"influence_pooled_scores"`` by their scores, if scores are on
+        the same scale in all folds; see :func:`metric_comparison_test`. ``"mean"`` compares means
+        over the folds. All need folds that hold out different samples. ``"algorithms"`` omits the
+        comparison of the models, for repeated or random splits.
     params : dict, optional
         Parameters for fitting both estimators, as in
         :func:`sklearn.model_selection.cross_validate`.
@@ -320,8 +334,8 @@ def cross_val_comparison(
     TypeError
         If an estimator has none of the response methods, or if an argument has the wrong type.
     ValueError
-        If `aggregate`, `pooling` or `method` is not one of those above; if with `aggregate` folds
-        hold out the same samples, or for the mean the same clusters; if there is only one fold, or
+        If `method` is not one of those above; if folds hold out the same samples and models are
+        compared, or for the mean the same clusters; if there is only one fold, or
         a fold holds out only one class, or for the mean a single positive or negative; if
         reciprocal ranks are averaged; if two dicts have different splits, if a dict lacks the
         estimators or the indices, or is combined with arguments that only splitting or fitting
@@ -340,20 +354,20 @@ def cross_val_comparison(
     **Models.** Given the fitted models, held-out samples are independent of each other and of the
     models that rank them.
 
-    ``aggregate="mean"`` uses the mean :math:`\bar d` over K folds of the differences :math:`d_k`.
+    ``"mean"`` uses the mean :math:`\bar d` over K folds of the differences :math:`d_k`.
     Its standard error is :math:`\sqrt{\sum_k V_k} / K` with the influence variance :math:`V_k` of
     the difference in fold k. The p-value is that of Student's t distribution with Satterthwaite's
     degrees of freedom, from :math:`m_k - 1` in a fold with :math:`m_k` positives.
 
-    ``aggregate="pooled"`` makes one ranking of all held-out samples, and compares two of them by
-    :func:`metric_comparison_test`. The scores of different folds come from different models, which
-    may have different scales. With ``pooling="ranks"`` a sample at rank r of n in its fold, with
+    ``"swap"`` and ``"influence"`` make one ranking of all held-out samples, and compare two of them
+    by :func:`metric_comparison_test`. The scores of different folds come from different models,
+    which may have different scales. Therefore a sample at rank r of n in its fold, with
     mean ranks for equal scores, has the score :math:`1 - (r - 1/2)/n`. Increasing transformations
     of the scores of a fold do not change the result, and samples at the same place in their folds
     are tied. The folds are treated as samples of one population, whose prevalences differ only by
     chance, as with stratified folds. A fold with more positives than others, for instance if whole
-    groups are held out, is treated as if it had the same prevalence. ``pooling="scores"`` pools the
-    original scores. It is appropriate for scores that have the same meaning in every fold, such as
+    groups are held out, is treated as if it had the same prevalence. The methods of
+    pooled scores are appropriate for scores that have the same meaning in every fold, such as
     calibrated probabilities. Otherwise the differences between the scales of the folds make the
     pooled metric lower than that of the models, and the estimator with the less stable scale
     appears worse.
@@ -400,7 +414,14 @@ def cross_val_comparison(
     """
     scoring = Scoring.of(metric, y)
     chosen = as_metric(scoring.metric)
-    method = _choose(aggregate, pooling, method, chosen)
+    method = check_option(method, "method", ("auto", *_METHODS))
+    method = "swap" if method == "auto" else method
+    way = _METHODS[method]
+    if way.compared_by == "influence" and not chosen.has_influence:
+        raise ValueError(
+            f"{chosen.title} of a ranking depends on a single sample, its best positive, and has "
+            "no standard error: use method='swap', or another metric."
+        )
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     X, y, groups = indexable(X, y, groups)
@@ -408,12 +429,13 @@ def cross_val_comparison(
     running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     given = {"cv": cv, "groups": groups, "params": params}
     planned = _planned_folds((estimator_a, estimator_b), X, y, given, labels.design)
-    _check_folds(planned[0], labels.positive, aggregate)
+    _check_folds(planned[0], labels.positive, method)
     codes = labels.design.clusters
     if codes is not None:
         for folds in planned:
             check_clusters_are_whole(folds, codes, labels.design.names["clusters"])
-        _check_mean_of_clusters(planned[0], codes, aggregate)
+        if way.is_mean:
+            _check_mean_of_clusters(planned[0], codes)
     both = [
         folds
         if isinstance(one, Mapping)
@@ -427,13 +449,11 @@ def cross_val_comparison(
     ]
     values = np.array([pair.values for pair in pairs])
     models, statistics = None, (float(values[:, 0].mean()), float(values[:, 1].mean()))
-    if aggregate == "mean":
+    if way.is_mean:
         models = _compare_means(pairs)
-    elif aggregate == "pooled":
+    elif way.quantity:
         drawing = {"n_resamples": n_resamples, "random_state": random_state, **running}
-        statistics, models = _compare_pooled(
-            pairs, chosen, labels, both[0], pooling, method, drawing
-        )
+        statistics, models = _compare_pooled(pairs, chosen, labels, both[0], way, drawing)
     algorithms = _compare_algorithms(values[:, 0] - values[:, 1], both[0], chosen)
     return CrossValComparisonResult(
         metric=chosen,
@@ -447,23 +467,8 @@ def cross_val_comparison(
         fold_n_samples=np.array([pair.sample.n_items for pair in pairs]),
         fold_n_positives=np.array([pair.sample.n_positives for pair in pairs]),
         n_splits=len(both[0]),
-        aggregate=aggregate,
-        pooling=pooling,
+        method=method,
     )
-
-
-def _choose(aggregate: str | None, pooling: str, method: str, metric: Metric) -> str:
-    """Return the name of the method."""
-    aggregate = check_option(aggregate, "aggregate", _AGGREGATES)
-    pooling = check_option(pooling, "pooling", ("ranks", "scores"))
-    known = _MEAN_METHODS if aggregate == "mean" else _POOLED_METHODS
-    method = check_option(method, "method", known, f" for aggregate={aggregate!r}")
-    if known[method] == "influence" and not metric.has_influence:
-        raise ValueError(
-            f"{metric.title} of a ranking depends on a single sample, its best positive, and has "
-            "no standard error: use aggregate='pooled' with method='swap', or another metric."
-        )
-    return known[method]
 
 
 # Folds of both.
@@ -527,7 +532,7 @@ def _check_same_splits(folds_a: Folds, folds_b: Folds) -> None:
         )
 
 
-def _check_folds(folds: Folds, positive: NDArray[np.bool_], aggregate: str | None) -> None:
+def _check_folds(folds: Folds, positive: NDArray[np.bool_], method: str) -> None:
     """Raise an error for folds that cannot be compared."""
     if len(folds) < 2:
         raise ValueError("A comparison over folds needs at least 2 folds; got 1: use another cv.")
@@ -539,20 +544,20 @@ def _check_folds(folds: Folds, positive: NDArray[np.bool_], aggregate: str | Non
                 "so its metric is the same for all rankings: use fewer folds, or stratified "
                 "ones."
             )
-    if aggregate is not None and not hold_out_different_samples(folds):
+    if _METHODS[method].quantity and not hold_out_different_samples(folds):
         raise ValueError(
-            f"aggregate={aggregate!r} needs folds that hold out different samples, but some are "
-            "held out twice: use another cv, or aggregate=None, which compares the algorithms "
+            f"method={method!r} needs folds that hold out different samples, but some are "
+            "held out twice: use another cv, or method='algorithms', which compares the algorithms "
             "only."
         )
 
 
-def _check_mean_of_clusters(folds: Folds, codes: Integers, aggregate: str | None) -> None:
+def _check_mean_of_clusters(folds: Folds, codes: Integers) -> None:
     """Raise an error for a mean over folds that share clusters."""
-    if aggregate == "mean" and not hold_out_different_samples(folds, codes):
+    if not hold_out_different_samples(folds, codes):
         raise ValueError(
-            "aggregate='mean' needs folds that hold out different clusters, but some clusters are "
-            "in several folds: use folds that keep them together, or aggregate='pooled'."
+            "method='mean' needs folds that hold out different clusters, but some clusters are "
+            "in several folds: use folds that keep them together, or method='swap'."
         )
 
 
@@ -618,8 +623,7 @@ def _compare_pooled(
     metric: Metric,
     labels: Sample,
     folds: Folds,
-    pooling: str,
-    method: str,
+    way: _Method,
     drawing: dict[str, Any],
 ) -> tuple[tuple[float, float], ModelComparison]:
     """Compare two rankings of the held-out samples of all folds."""
@@ -628,7 +632,7 @@ def _compare_pooled(
         np.concatenate(
             [
                 pair.sample.scores[ranker]
-                if pooling == "scores"
+                if way.quantity == "scores"
                 else ranks_in_fold(pair.sample.places(ranker))
                 for pair in pairs
             ]
@@ -640,12 +644,11 @@ def _compare_pooled(
         {"a": scores[0], "b": scores[1]},
         metric=metric,
         pos_label=True,
-        method=method,
+        method=way.compared_by,
         clusters=labels.design.of_rows(rows).clusters,
         **drawing,
     )
     title = in_sentence(metric.title)
-    what = "ranks within folds" if pooling == "ranks" else "scores"
     models = ModelComparison(
         difference=found.difference,
         standard_error=found.standard_error,
@@ -653,7 +656,7 @@ def _compare_pooled(
         log10_pvalue=found.log10_pvalue,
         method=found.method,
         df=None,
-        target=f"difference in {title} of these fitted models, by their pooled {what}",
+        target=f"difference in {title} of these fitted models, by their pooled {way.quantity}",
         _interval=found.confidence_interval,
         pvalue_is_bound=found.pvalue_is_bound,
     )

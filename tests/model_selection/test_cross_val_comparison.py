@@ -117,7 +117,7 @@ def test_mean_over_folds_is_delongs_by_hand(data):
     df = satterthwaite(variances, [y[t].sum() for t, _, _ in folds])
     difference = np.mean(areas[:, 0] - areas[:, 1])
     result = cross_val_comparison(
-        LOGISTIC, BAYES, X, y, cv=CV, metric="roc_auc", aggregate="mean", **FEW
+        LOGISTIC, BAYES, X, y, cv=CV, metric="roc_auc", method="mean", **FEW
     )
     assert result.fold_statistics_a == pytest.approx(areas[:, 0])
     assert result.fold_statistics_b == pytest.approx(areas[:, 1])
@@ -152,7 +152,7 @@ def test_mean_over_folds_of_average_precision(data):
         parts = [slopes[labels == kind] for kind in (0, 1)]
         variances.append(sum(part.size * part.var(ddof=1) for part in parts))
         values.append([average_precision_score(labels, scores) for scores in (a, b)])
-    result = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=CV, aggregate="mean")
+    result = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=CV, method="mean")
     assert result.models.standard_error == pytest.approx(math.sqrt(sum(variances)) / 4, rel=1e-5)
     assert (result.statistic_a, result.statistic_b) == pytest.approx(tuple(np.mean(values, axis=0)))
 
@@ -169,7 +169,7 @@ def test_unequal_folds_weigh_alike():
         y,
         cv=splits_of(fold_of),
         metric=predicting("roc_auc"),
-        aggregate="mean",
+        method="mean",
     )
     parts = [(y[fold_of == f], X[fold_of == f]) for f in (0, 1)]
     variances = [delong_variance(labels, *rows.T) for labels, rows in parts]
@@ -214,7 +214,7 @@ def test_pooled_scores_are_those_of_cross_val_predict(data):
         y, np.column_stack(both), method="influence", metric="roc_auc"
     )
     result = cross_val_comparison(
-        LOGISTIC, BAYES, X, y, cv=CV, metric="roc_auc", pooling="scores", method="influence"
+        LOGISTIC, BAYES, X, y, cv=CV, metric="roc_auc", method="influence_pooled_scores"
     )
     areas = [roc_auc_score(y, scores) for scores in both]
     assert [result.statistic_a, result.statistic_b] == pytest.approx(areas)
@@ -232,7 +232,7 @@ def test_scale_of_a_fold_changes_pooled_scores_and_not_pooled_ranks():
     moved = X.copy()
     moved[:, 0] = np.exp(0.5 * X[:, 0]) * (1.0 + fold_of) - 3.0 * fold_of
     found = {
-        pooling: [
+        method: [
             cross_val_comparison(
                 FIRST,
                 SECOND,
@@ -240,17 +240,17 @@ def test_scale_of_a_fold_changes_pooled_scores_and_not_pooled_ranks():
                 y,
                 cv=splits_of(fold_of),
                 metric=predicting(),
-                pooling=pooling,
+                method=method,
                 **FEW,
             )
             for data in (X, moved)
         ]
-        for pooling in ("ranks", "scores")
+        for method in ("swap", "swap_pooled_scores")
     }
-    before, after = found["ranks"]
+    before, after = found["swap"]
     assert before.statistic_a == after.statistic_a
     assert before.models.pvalue == after.models.pvalue
-    before, after = found["scores"]
+    before, after = found["swap_pooled_scores"]
     assert before.statistic_a - after.statistic_a > 0.1
     assert before.statistic_b == after.statistic_b
     assert before.fold_statistics_a.tolist() == after.fold_statistics_a.tolist()
@@ -274,14 +274,14 @@ def test_same_fraction_of_folds_of_different_sizes_is_one_float():
 
 
 @pytest.mark.parametrize(
-    ("cv", "aggregate", "ratio"),
+    ("cv", "method", "ratio"),
     [
-        (CV, "pooled", np.mean([51 / 152] * 3 + [50 / 153])),
-        (RepeatedStratifiedKFold(n_splits=5, n_repeats=3, random_state=0), None, None),
-        (ShuffleSplit(6, test_size=0.3, random_state=3), None, 61 / 142),
+        (CV, "auto", np.mean([51 / 152] * 3 + [50 / 153])),
+        (RepeatedStratifiedKFold(n_splits=5, n_repeats=3, random_state=0), "algorithms", None),
+        (ShuffleSplit(6, test_size=0.3, random_state=3), "algorithms", 61 / 142),
     ],
 )
-def test_corrected_t_by_hand(cv, aggregate, ratio, data):
+def test_corrected_t_by_hand(cv, method, ratio, data):
     X, y = data
     d = np.array(
         [
@@ -292,7 +292,7 @@ def test_corrected_t_by_hand(cv, aggregate, ratio, data):
     if ratio is None:
         ratio = np.mean([(41 / 162)] * 9 + [(40 / 163)] * 6)
     error = math.sqrt((1 / d.size + ratio) * np.sum((d - d.mean()) ** 2) / (d.size - 1))
-    result = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=cv, aggregate=aggregate, **FEW)
+    result = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=cv, method=method, **FEW)
     found = result.algorithms
     assert found.difference == pytest.approx(d.mean())
     assert found.standard_error == pytest.approx(error)
@@ -300,15 +300,15 @@ def test_corrected_t_by_hand(cv, aggregate, ratio, data):
     assert found.pvalue == pytest.approx(2 * stats.t.sf(abs(d.mean()) / error, d.size - 1))
     limits = stats.t.interval(0.95, d.size - 1, d.mean(), error)
     assert found.confidence_interval() == pytest.approx(limits)
-    assert (result.models is None) == (aggregate is None)
+    assert (result.models is None) == (method == "algorithms")
     assert "approximate" in found.note
 
 
 def test_algorithms_do_not_depend_on_how_models_are_compared(data):
     X, y = data
     found = [
-        cross_val_comparison(LOGISTIC, BAYES, X, y, cv=CV, aggregate=aggregate, **FEW).algorithms
-        for aggregate in ("pooled", "mean", None)
+        cross_val_comparison(LOGISTIC, BAYES, X, y, cv=CV, method=method, **FEW).algorithms
+        for method in ("swap", "mean", "algorithms")
     ]
     assert len({one.pvalue for one in found}) == 1
 
@@ -319,7 +319,7 @@ def test_algorithms_do_not_depend_on_how_models_are_compared(data):
 def test_both_are_fitted_to_the_same_random_splits(data):
     X, y = data
     result = cross_val_comparison(
-        LOGISTIC, LOGISTIC, X, y, cv=KFold(4, shuffle=True), aggregate="mean"
+        LOGISTIC, LOGISTIC, X, y, cv=KFold(4, shuffle=True), method="mean"
     )
     assert result.fold_statistics_a.tolist() == result.fold_statistics_b.tolist()
     assert result.difference == result.models.standard_error == 0.0
@@ -343,8 +343,8 @@ def test_fitted_folds_are_not_fitted_again(fitted, data):
 def test_default_folds_are_stratified_and_shuffled(data):
     X, y = data
     cv = StratifiedKFold(5, shuffle=True, random_state=0)
-    expected = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=cv, aggregate="mean")
-    result = cross_val_comparison(LOGISTIC, BAYES, X, y, aggregate="mean")
+    expected = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=cv, method="mean")
+    result = cross_val_comparison(LOGISTIC, BAYES, X, y, method="mean")
     assert result.to_dict() == expected.to_dict()
     # A regressor next to a classifier does not change the result.
     mixed = cross_val_comparison(
@@ -352,7 +352,7 @@ def test_default_folds_are_stratified_and_shuffled(data):
         LOGISTIC,
         X,
         y,
-        aggregate="mean",
+        method="mean",
         metric=make_significance_scorer(response_method=("decision_function", "predict")),
     )
     assert mixed.fold_n_positives.tolist() == expected.fold_n_positives.tolist()
@@ -362,7 +362,7 @@ def test_parameters_reach_both_fits(data):
     X, y = data
     weights = np.where(y == 1, 5.0, 1.0) * (1.0 + X[:, 0] ** 2)
     result = cross_val_comparison(
-        LOGISTIC, BAYES, X, y, cv=CV, params={"sample_weight": weights}, aggregate="mean"
+        LOGISTIC, BAYES, X, y, cv=CV, params={"sample_weight": weights}, method="mean"
     )
     train, test = next(iter(CV.split(X, y)))
     fitted = [clone(one).fit(X[train], y[train], weights[train]) for one in (LOGISTIC, BAYES)]
@@ -382,14 +382,14 @@ def test_result_does_not_depend_on_n_jobs(data):
 def test_string_labels(data):
     X, y = data
     names = np.where(y == 1, "a", "b")  # the positive label comes first
-    expected = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=CV, aggregate="mean")
+    expected = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=CV, method="mean")
     result = cross_val_comparison(
         LOGISTIC,
         BAYES,
         X,
         names,
         cv=CV,
-        aggregate="mean",
+        method="mean",
         metric=make_significance_scorer(pos_label="a"),
     )
     assert result.models.pvalue == pytest.approx(expected.models.pvalue, rel=1e-6)
@@ -398,8 +398,8 @@ def test_string_labels(data):
 # Clusters.
 
 
-@pytest.mark.parametrize("aggregate", ["mean", "pooled"])
-def test_copies_in_clusters_have_the_information_of_one(aggregate):
+@pytest.mark.parametrize("method", ["mean", "influence"])
+def test_copies_in_clusters_have_the_information_of_one(method):
     """Each sample twice, as one cluster, is each sample once: areas do not change by copies."""
     rng = np.random.default_rng(2)
     y = np.arange(90) % 5 == 0
@@ -407,8 +407,7 @@ def test_copies_in_clusters_have_the_information_of_one(aggregate):
     fold_of = rng.permutation(np.arange(90) % 3)
     options = {
         "metric": predicting("roc_auc"),
-        "aggregate": aggregate,
-        "method": "influence",
+        "method": method,
     }
     once = cross_val_comparison(FIRST, SECOND, X, y, cv=splits_of(fold_of), **options)
     again = np.repeat(np.arange(90), 2)
@@ -445,16 +444,16 @@ def test_one_positive_in_each_fold():
     assert 0.0 < result.models.pvalue <= 1.0
     message = re.escape("Fold 0 holds out 1 independent positives and 9 negatives")
     with pytest.raises(ValueError, match=message):
-        cross_val_comparison(FIRST, SECOND, X, y, aggregate="mean", **options)
+        cross_val_comparison(FIRST, SECOND, X, y, method="mean", **options)
 
 
-@pytest.mark.parametrize("aggregate", ["pooled", "mean"])
-def test_constant_scores_and_perfect_ones(aggregate):
+@pytest.mark.parametrize("method", ["swap", "mean"])
+def test_constant_scores_and_perfect_ones(method):
     """A constant score has the share of positives as its value; a perfect one has 1."""
     y = np.arange(60) % 6 == 0
     X = np.column_stack([y, y])
     constant = DummyClassifier(strategy="prior")
-    options = {"cv": splits_of(np.arange(60) // 12), "aggregate": aggregate, **FEW}
+    options = {"cv": splits_of(np.arange(60) // 12), "method": method, **FEW}
     result = cross_val_comparison(LOGISTIC, constant, X, y, **options)
     assert result.fold_statistics_a.tolist() == [1.0] * 5
     assert result.fold_statistics_b == pytest.approx(1 / 6)
@@ -464,14 +463,14 @@ def test_constant_scores_and_perfect_ones(aggregate):
     assert same.models.pvalue == same.algorithms.pvalue == 1.0
 
 
-@pytest.mark.parametrize("aggregate", ["pooled", "mean"])
-def test_nearly_all_positives(aggregate):
+@pytest.mark.parametrize("method", ["swap", "mean"])
+def test_nearly_all_positives(method):
     rng = np.random.default_rng(4)
     y = np.arange(60) % 12 != 0
     X = rng.normal(size=(60, 2)) + y[:, None] * [1.5, 0.0]
     cv = splits_of(np.arange(60) // 30)
     result, reverse = (
-        cross_val_comparison(*both, X, y, cv=cv, aggregate=aggregate, metric=predicting(), **FEW)
+        cross_val_comparison(*both, X, y, cv=cv, method=method, metric=predicting(), **FEW)
         for both in ((FIRST, SECOND), (SECOND, FIRST))
     )
     assert result.difference == -reverse.difference > 0.0
@@ -489,16 +488,14 @@ def test_nearly_all_positives(aggregate):
         (DiscountedCumulativeGain(normalize=True), lambda y, s: ndcg_score([y], [s])),
     ],
 )
-@pytest.mark.parametrize("aggregate", ["pooled", "mean"])
-def test_other_metrics(metric, by_hand, aggregate, data):
+@pytest.mark.parametrize("method", ["swap", "mean"])
+def test_other_metrics(metric, by_hand, method, data):
     X, y = data
 
     def recall(labels, scores):
         return labels[np.argsort(-scores)[: math.ceil(0.2 * labels.size)]].sum() / labels.sum()
 
-    result = cross_val_comparison(
-        LOGISTIC, BAYES, X, y, cv=CV, metric=metric, aggregate=aggregate, **FEW
-    )
+    result = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=CV, metric=metric, method=method, **FEW)
     expected = [(by_hand or recall)(y[t], a) for t, a, _ in scores_by_hand(X, y)]
     assert result.fold_statistics_a == pytest.approx(expected)
     assert 0.0 < result.models.pvalue <= 1.0
@@ -509,7 +506,7 @@ def test_reciprocal_rank_is_pooled_only(data):
     result = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=CV, metric="reciprocal_rank", **FEW)
     assert result.models.method == "swap"
     assert math.isnan(result.models.standard_error)
-    for options in ({"aggregate": "mean"}, {"method": "influence"}):
+    for options in ({"method": "mean"}, {"method": "influence"}):
         with pytest.raises(ValueError, match="depends on a single sample"):
             cross_val_comparison(LOGISTIC, BAYES, X, y, cv=CV, metric="reciprocal_rank", **options)
 
@@ -517,11 +514,11 @@ def test_reciprocal_rank_is_pooled_only(data):
 # The result.
 
 
-@pytest.mark.parametrize("aggregate", ["pooled", "mean", None])
-def test_result(aggregate, data):
+@pytest.mark.parametrize("method", ["swap", "mean", "algorithms"])
+def test_result(method, data):
     pytest.importorskip("pandas")
     X, y = data
-    result = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=CV, aggregate=aggregate, **FEW)
+    result = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=CV, method=method, **FEW)
     frame = result.to_frame()
     assert frame["n_samples"].tolist() == [51, 51, 51, 50]
     assert frame["n_positives"].sum() == y.sum()
@@ -529,7 +526,7 @@ def test_result(aggregate, data):
     lines = result.summary().split("\n")
     assert lines[-1].startswith("Algorithms: mean average precision over 4 folds (difference ")
     assert f"p = {result.algorithms.pvalue:.4f} by the corrected t test" in lines[-1]
-    if aggregate is None:
+    if method == "algorithms":
         assert (len(lines), result.models) == (1, None)
     else:
         assert len(lines) == 2
@@ -543,17 +540,17 @@ def test_result(aggregate, data):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"aggregate": "median"}, "aggregate must be one of 'pooled', 'mean', None"),
-        ({"pooling": "raw"}, "pooling must be one of 'ranks', 'scores'"),
-        ({"method": "delong"}, "method must be one of 'auto', 'swap', 'influence' for aggregate="),
         (
-            {"aggregate": "mean", "method": "swap"},
-            "method must be one of 'auto', 'influence' for aggregate='mean'; got 'swap'",
+            {"method": "delong"},
+            "method must be one of 'auto', 'swap', 'influence', .* got 'delong'",
         ),
         ({"cv": RepeatedStratifiedKFold(n_splits=3, n_repeats=2)}, "some are held out twice"),
-        ({"cv": ShuffleSplit(5, random_state=0), "aggregate": "mean"}, "some are held out twice"),
+        ({"cv": ShuffleSplit(5, random_state=0), "method": "mean"}, "some are held out twice"),
         ({"cv": ShuffleSplit(1, random_state=0)}, "needs at least 2 folds; got 1"),
-        ({"cv": KFold(203), "aggregate": None}, "Fold 0 holds out [01] positives among 1 samples"),
+        (
+            {"cv": KFold(203), "method": "algorithms"},
+            "Fold 0 holds out [01] positives among 1 samples",
+        ),
         ({"n_resamples": 0}, "n_resamples must be at least 1"),
         ({"metric": "roc_auc@3"}, "roc_auc has no cut-off; pass"),
         ({"metric": "recall"}, "recall needs a cut-off"),
@@ -586,7 +583,7 @@ def test_clusters_in_several_folds_have_no_mean():
     options = {"cv": splits_of(np.arange(40) // 20), "metric": predicting()}
     clusters = np.arange(40) % 20
     with pytest.raises(ValueError, match="some clusters are in several"):
-        cross_val_comparison(FIRST, SECOND, X, y, clusters=clusters, aggregate="mean", **options)
+        cross_val_comparison(FIRST, SECOND, X, y, clusters=clusters, method="mean", **options)
     result = cross_val_comparison(FIRST, SECOND, X, y, clusters=clusters, **options, **FEW)
     assert 0.0 < result.models.pvalue <= 1.0
 
@@ -732,14 +729,11 @@ def test_size_for_models_that_are_equal(long):
         X, y = sample(np.random.default_rng([1, number]), 100, 20)
         cv = StratifiedKFold(4, shuffle=True, random_state=number)
         both = [fitted_folds(one, X[:, :2], y, cv) for one in (FIRST, SECOND)]
-        for way, (aggregate, method) in enumerate(
-            [("mean", "auto"), ("pooled", "influence"), ("pooled", "swap")]
-        ):
+        for way, method in enumerate(("mean", "influence", "swap")):
             result = cross_val_comparison(
                 *both,
                 X[:, :2],
                 y,
-                aggregate=aggregate,
                 method=method,
                 metric=predicting(),
                 n_resamples=39,
@@ -759,7 +753,7 @@ def test_size_for_algorithms_that_are_equal(long):
         X, y = sample(np.random.default_rng([2, number]), 150, 30)
         cv = RepeatedStratifiedKFold(n_splits=5, n_repeats=3, random_state=number)
         both = [fitted_folds(MeanDifference(one), X, y, cv) for one in ((0, 1), (2, 3))]
-        result = cross_val_comparison(*both, X, y, aggregate=None)
+        result = cross_val_comparison(*both, X, y, method="algorithms")
         corrected += result.algorithms.pvalue <= 0.05
         d = result.fold_statistics_a - result.fold_statistics_b
         naive += stats.ttest_1samp(d, 0.0).pvalue <= 0.05

@@ -521,8 +521,8 @@ def test_folds_may_be_masks_and_lists(given, written, patients):
     result = cross_val_significance(LOGISTIC, X, y, cv=given(written(splits)))
     assert result.fold_pvalues.tolist() == expected.fold_pvalues.tolist()
     assert spread(result) == spread(expected)
-    for aggregate in ("pooled", "mean", None):
-        options = {"aggregate": aggregate}
+    for method in ("swap", "mean", "algorithms"):
+        options = {"method": method}
         found = compared(given(written(splits)), X, y, **options)
         assert found.to_dict() == compared(splits, X, y, **options).to_dict()
 
