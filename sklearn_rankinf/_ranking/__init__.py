@@ -9,7 +9,12 @@ distributed     blocks of equal scores in dask collections
 """
 
 from sklearn_rankinf._ranking.estimators import Fold, estimator_scores, folds_of, read_splits, rows
-from sklearn_rankinf._ranking.exact_numbers import block_of_each, exact_numbers, joined, rank_order
+from sklearn_rankinf._ranking.exact_numbers import (
+    as_exact_numbers,
+    block_of_each,
+    joined,
+    rank_order,
+)
 from sklearn_rankinf._ranking.ranking import Ranking
 from sklearn_rankinf._ranking.sample import Design, Sample
 from sklearn_rankinf._ranking.validation import (

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 LARGEST_WHOLE = 2.0**53
 
 
-def exact_numbers(numbers: Sequence[Any]) -> NDArray[Any]:
+def as_exact_numbers(numbers: Sequence[Any]) -> NDArray[Any]:
     """Finite numbers as an array of integers or floats if it holds all of them without rounding.
 
     Otherwise the array has the type object, and its numbers compare as they do in Python.
@@ -43,7 +43,7 @@ def joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Concatenate arrays of numbers; different types are not rounded to a common one."""
     if len({array.dtype for array in arrays}) == 1 and arrays[0].dtype != object:
         return np.concatenate(arrays)
-    return exact_numbers([number for array in arrays for number in array.tolist()])
+    return as_exact_numbers([number for array in arrays for number in array.tolist()])
 
 
 def _plain(number: Any) -> Any:

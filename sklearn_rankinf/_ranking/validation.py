@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_random_state
 
-from sklearn_rankinf._ranking.exact_numbers import LARGEST_WHOLE, exact_numbers, joined
+from sklearn_rankinf._ranking.exact_numbers import LARGEST_WHOLE, as_exact_numbers, joined
 from sklearn_rankinf._statistics import Floats, Integers
 
 PosLabel: TypeAlias = float | str | bool
@@ -78,7 +78,7 @@ def _labels_from_objects(labels: NDArray[Any], name: str) -> NDArray[Any]:
     if kind is str:
         return labels
     _check_finite_labels(labels, name)
-    numbers = exact_numbers(labels.tolist())
+    numbers = as_exact_numbers(labels.tolist())
     if numbers.dtype == object:
         fractional = np.fromiter((value != int(value) for value in numbers), bool, len(numbers))
         _check_whole_labels(numbers, fractional, name)
@@ -255,7 +255,7 @@ def _as_reals(values: Any, name: str, remedy: str) -> NDArray[Any]:
     wrong = _not_finite(numbers)
     if wrong.any():
         raise ValueError(f"{name} must be finite; got {first_wrong(numbers, wrong)}: {remedy}.")
-    return exact_numbers(numbers.tolist()) if is_object else numbers
+    return as_exact_numbers(numbers.tolist()) if is_object else numbers
 
 
 def _not_finite(numbers: NDArray[Any]) -> NDArray[np.bool_]:

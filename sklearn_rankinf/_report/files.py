@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankinf._plot import NullDistributionDisplay, new_figure
-from sklearn_rankinf._ranking import exact_numbers
+from sklearn_rankinf._ranking import as_exact_numbers
 from sklearn_rankinf._significance import MetricTestResult
 
 _KNOWN_LABELS = ({0, 1}, {-1, 1})
@@ -376,7 +376,7 @@ def _as_numbers(texts: list[str], name: str, decimal: str) -> NDArray[Any]:
         return scores
     numbers = [whole.get(row, score) for row, score in enumerate(scores.tolist())]
     if all(number == int(number) for number in numbers):
-        return exact_numbers([int(number) for number in numbers])
+        return as_exact_numbers([int(number) for number in numbers])
     return np.array(numbers, dtype=object)
 
 
@@ -402,7 +402,7 @@ def _is_number(text: str, decimal: str) -> bool:
 def _negative(scores: NDArray[Any]) -> NDArray[Any]:
     """Return the scores with the opposite sign; whole numbers do not overflow."""
     if scores.dtype.kind in "iu":
-        return exact_numbers([-score for score in scores.tolist()])
+        return as_exact_numbers([-score for score in scores.tolist()])
     return -scores
 
 
