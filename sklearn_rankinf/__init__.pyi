@@ -35,10 +35,8 @@ from sklearn_rankinf._model_selection.scorers import (
     average_precision_significance_scorer,
     make_significance_scorer,
 )
-from sklearn_rankinf._model_selection.significance import (
-    cross_val_significance,
-    search_permutation_test,
-)
+from sklearn_rankinf._model_selection.search import search_permutation_test
+from sklearn_rankinf._model_selection.significance import cross_val_significance
 from sklearn_rankinf._null.metrics import (
     ap_null_distribution,
     metric_null_distribution,

@@ -3,7 +3,8 @@
 scorers         significance scorers
 folds           permutation of labels over folds, and checks of folds
 fold_means      means over folds
-significance    significance over folds, and of whole searches
+search          significance of whole searches
+significance    significance over folds
 comparison      comparison of two estimators by cross-validation
 best_candidate  the best of several candidates
 """

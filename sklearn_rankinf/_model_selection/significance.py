@@ -1,4 +1,4 @@
-"""Significance tests over the folds of cross-validation, and of whole searches."""
+"""Significance tests over the folds of cross-validation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp, xlogy
-from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import cross_val_score
@@ -31,20 +30,18 @@ from sklearn_rankinf._model_selection.folds import (
     check_permutations,
     fit_folds,
     groups_for,
-    groups_of_clusters,
     hold_out_different_samples,
     is_default,
-    permuted,
     sample_of_labels,
     samples_in_several_folds,
-    splits_by_groups,
     splitter,
     warn_of_few_labellings,
     with_groups,
 )
 from sklearn_rankinf._model_selection.scorers import Scoring, make_significance_scorer
-from sklearn_rankinf._null import NullDistribution, mean_of, monte_carlo_error, resamples_of
-from sklearn_rankinf._permutation import RESTRICTED, AnyExchange, Draws, exchange_of
+from sklearn_rankinf._model_selection.search import among_permutations
+from sklearn_rankinf._null import NullDistribution, mean_of, resamples_of
+from sklearn_rankinf._permutation import RESTRICTED, exchange_of
 from sklearn_rankinf._ranking import (
     Design,
     Fold,
@@ -67,17 +64,14 @@ from sklearn_rankinf._results import (
     format_value,
     log10_of,
     one_below_another,
-    state_drawn_pvalue,
     state_pvalue,
 )
-from sklearn_rankinf._significance import permutation_interval, pvalue_fields, significance_of
+from sklearn_rankinf._significance import pvalue_fields, significance_of
 from sklearn_rankinf._statistics import Floats, Metric
 
 _CONVOLVED = ("analytic", "permutation", "normal", "pearson3")
 # Log p-value below which cot(pi p) equals 1 / (pi p) in floating point and may overflow.
 _SMALL = -600.0
-# Relative difference up to which two scores count as equal.
-_SAME = 1e-12
 _ANOTHER_CV = "use another cv, or method='bonferroni', which is valid for any folds"
 _N_LABELLINGS, _N_REFITS = 9999, 99
 
@@ -504,7 +498,7 @@ def cross_val_significance(
     if refits:
         mean = partial(_mean_over_folds, estimator=estimator, X=X, scoring=scorer, **fitting)
         observed = _of_folds(tests, "statistic").mean()
-        drawn = _among_permutations(observed, mean, y, exchange, n_resamples, seed, **running)
+        drawn = among_permutations(observed, mean, y, exchange, n_resamples, seed, **running)
         low, high = drawn.pvalue_interval()
         found = {
             "pvalue": drawn.pvalue,
@@ -777,295 +771,3 @@ _METHODS = {
         _Method("refit", "refits to permuted labels", needs="fits"),
     )
 }
-
-
-# Searches.
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SearchPermutationTestResult(Result):
-    """Result of :func:`search_permutation_test`.
-
-    Attributes
-    ----------
-    statistic : float
-        The best score of the search.
-    pvalue : float
-        Proportion of searches, the observed one included, with a best score at least as large as
-        the observed one.
-    permuted_statistics : ndarray of shape (n_resamples,)
-        Best scores of the searches under permuted labels.
-    n_resamples : int
-        Number of permutations.
-
-    See Also
-    --------
-    search_permutation_test : The test that returns this result.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn_rankinf._model_selection.significance import SearchPermutationTestResult
-    >>> result = SearchPermutationTestResult(0.5, 0.1, np.linspace(0.1, 0.4, 9), 9)
-    >>> [round(end, 4) for end in result.pvalue_interval()]
-    [0.0, 0.3363]
-    >>> print(result.summary())
-    The best score of the search was 0.5 (mean under permuted labels 0.25), p ≤ 0.1000 for better
-    than random labelling (permutation test that repeats the whole search with 9 random labellings,
-    one-sided).
-    """
-
-    statistic: float
-    pvalue: float
-    permuted_statistics: Floats = field(repr=False)
-    n_resamples: int
-
-    @property
-    def pvalue_standard_error(self) -> float:
-        """Monte Carlo standard error of the p-value."""
-        return float(self.pvalue * monte_carlo_error(self.pvalue, self.n_resamples))
-
-    def pvalue_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
-        """Confidence interval for the p-value that all permutations would give.
-
-        Parameters
-        ----------
-        confidence_level : float, default=0.95
-            Nominal coverage, between 0 and 1.
-
-        Returns
-        -------
-        interval : ConfidenceInterval
-            Limits of the Clopper-Pearson interval.
-
-        Raises
-        ------
-        ValueError
-            If `confidence_level` is not between 0 and 1.
-        """
-        return permutation_interval(self.pvalue, self.n_resamples, confidence_level)
-
-    def _sentences(self) -> Iterable[str]:
-        return [
-            f"The best score of the search was {format_value(self.statistic)} (mean under permuted "
-            f"labels {format_value(float(np.mean(self.permuted_statistics)))}), "
-            f"{state_drawn_pvalue(self.pvalue, self.n_resamples)} for better than random "
-            "labelling (permutation test that repeats the whole search with "
-            f"{self.n_resamples} random labellings, one-sided)."
-        ]
-
-
-@default_errors
-def search_permutation_test(
-    search: Any,
-    X: Any,
-    y: Any,
-    *,
-    groups: Any = None,
-    strata: Iterable[Hashable] | None = None,
-    clusters: Iterable[Hashable] | None = None,
-    order: Iterable[Any] | None = None,
-    block_length: int | None = None,
-    params: Mapping[str, Any] | None = None,
-    n_resamples: int = 99,
-    random_state: Any = 0,
-    n_jobs: int | None = None,
-    verbose: int = 0,
-) -> SearchPermutationTestResult:
-    r"""Test the best score of a search by running the search under permuted labels.
-
-    The best score of many candidates is too optimistic, because the largest score tends to have a
-    favourable random error (winner's curse). This test repeats the whole search, with the choice of
-    a winner, for each permutation of the labels.
-
-    Parameters
-    ----------
-    search : estimator
-        An unfitted search of scikit-learn, such as :class:`sklearn.model_selection.GridSearchCV`.
-        It is not changed.
-    X : array-like of shape (n_samples, n_features)
-        The samples.
-    y : array-like of shape (n_samples,)
-        The labels.
-    groups : array-like of shape (n_samples,), optional
-        Groups of the samples, used only by the splitter; by default the `clusters`, if the splitter
-        of the search splits by groups.
-    strata : array-like of shape (n_samples,), optional
-        Stratum of each sample, any hashable values. Labels are permuted only within strata.
-    clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample, any hashable values. All samples of a cluster must have the same
-        label. The labels of whole clusters are permuted, among clusters of the same size.
-    order : array-like of shape (n_samples,), optional
-        Time or position of each sample, for a series whose labels are autocorrelated. Labels are
-        shifted along the series; each stratum is a separate series.
-    block_length : int, optional
-        With `order`, permute blocks of this many consecutive samples instead of shifting.
-    params : dict, optional
-        Parameters for the `fit` method of the search, for fitting its candidates and for metadata
-        routing.
-    n_resamples : int, default=99
-        Number of permutations. The p-value is never below ``1 / (n_resamples + 1)``.
-    random_state : int, RandomState, Generator or None, default=0
-        Source of the permutations.
-    n_jobs : int, optional
-        Number of searches that run in parallel, each on a single job. By default the searches run
-        one after the other, with the `n_jobs` of the search. The result does not depend on it.
-    verbose : int, default=0
-        Verbosity of joblib; larger values print more messages.
-
-    Returns
-    -------
-    result : SearchPermutationTestResult
-        The best score, its p-value, and the best scores under permuted labels.
-
-    Raises
-    ------
-    TypeError
-        If `search` is not a search over candidates, or an argument has the wrong type.
-    ValueError
-        If the search has no single best score, or if this score is nan or infinite; if its `cv` is
-        an iterable of splits; if the labels are constant within `groups`, and neither `clusters`
-        nor `strata` are given; if labels differ within a cluster; or if there is nothing to
-        permute.
-
-    Warns
-    -----
-    UserWarning
-        If labels are more similar within `groups` than random labels are, and if only a few
-        different labellings are possible.
-
-    See Also
-    --------
-    cross_val_significance : Test of one estimator.
-    sklearn.model_selection.permutation_test_score : Refits of one estimator to permuted labels.
-
-    Notes
-    -----
-    The p-value is :math:`(b + 1) / (B + 1)` for :math:`b` of :math:`B` permutations with a best
-    score at least as large as the observed one; scores that differ by rounding, relatively by
-    1e-12, count as equal. It is valid for every search, splitter and score if the labels are
-    exchangeable: all of them, or within strata, or those of whole clusters. The test stays valid if
-    clusters are split between training sets and held-out samples, but then the search may choose a
-    candidate that memorises clusters: use a splitter that keeps groups together, such as
-    :class:`sklearn.model_selection.StratifiedGroupKFold`.
-
-    Splits that depend on the labels, such as stratified ones, are made again for each permutation,
-    in the same way as for the observed labels, shuffled or not. An iterable of fixed splits cannot
-    be made again and raises an error; use :class:`sklearn.model_selection.PredefinedSplit` for
-    fixed splits that are independent of the labels. Each search refits its winner only if `refit`
-    is a callable or the name of one of several scores.
-
-    If the search itself is random, for instance because of a splitter or candidates without a fixed
-    `random_state`, the searches differ in this respect too, and the result varies from call to
-    call.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.model_selection import GridSearchCV
-    >>> from sklearn_rankinf import average_precision_significance_scorer, search_permutation_test
-    >>> X, y = make_classification(100, weights=[0.8], random_state=0)
-    >>> search = GridSearchCV(
-    ...     LogisticRegression(), {"C": [0.1, 10.0]}, scoring=average_precision_significance_scorer
-    ... )
-    >>> search_permutation_test(search, X, y, n_resamples=19).pvalue
-    0.05
-    """
-    n_resamples = check_integer(n_resamples, "n_resamples", 1)
-    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
-    X, y, groups = indexable(X, y, groups)
-    search = _prepared(search)
-    sample = sample_of_labels(
-        y, strata=strata, clusters=clusters, order=order, block_length=block_length
-    )
-    exchange = exchange_of(sample)
-    check_groups(sample, groups)
-    check_permutations(sample)
-    params = dict(params or {})
-    if groups is None and "groups" not in params and splits_by_groups(search.cv):
-        groups = groups_of_clusters(sample.design)
-    if groups is not None:
-        params["groups"] = groups
-    if n_jobs is not None and "n_jobs" in search.get_params(deep=False):
-        search.set_params(n_jobs=1)
-    warn_of_few_labellings(sample)
-    best_score = partial(_best_score, search=search, X=X, params=params)
-    observed = best_score(y, False)
-    return _among_permutations(
-        observed, best_score, y, exchange, n_resamples, random_state, n_jobs=n_jobs, verbose=verbose
-    )
-
-
-def _prepared(search: Any) -> Any:
-    """Return a copy of the search without an unnecessary refit."""
-    parameters = search.get_params(deep=False) if hasattr(search, "get_params") else {}
-    if not {"estimator", "cv", "refit"} <= set(parameters):
-        raise TypeError(
-            "search must be an unfitted search over candidates, such as GridSearchCV; got "
-            f"{type(search).__name__}."
-        )
-    check_makes_splits(search.cv, "Searches")
-    prepared = clone(search)
-    return prepared.set_params(refit=False) if search.refit is True else prepared
-
-
-def _best_score(y: Any, permuted: bool, *, search: Any, X: Any, params: dict[str, Any]) -> float:
-    """Best score of the search."""
-    score = _score_of_winner(clone(search).fit(X, y, **params))
-    where = f"The best score of the search{' under permuted labels' if permuted else ''}"
-    if math.isnan(score):
-        raise ValueError(
-            f"{where} is nan: pass error_score='raise' to the search to see why fits or scores "
-            "failed."
-        )
-    if math.isinf(score):
-        raise ValueError(
-            f"{where} is {score}, and infinite scores have no order: use a scoring with "
-            "finite values."
-        )
-    return score
-
-
-def _score_of_winner(search: Any) -> float:
-    if hasattr(search, "best_score_"):
-        return float(search.best_score_)
-    # The score of several by which a callable chose the winner is unknown.
-    if getattr(search, "multimetric_", False) or not hasattr(search, "best_index_"):
-        raise ValueError(
-            f"The search has several scores, and refit={search.refit!r} does not select the one to "
-            "test: pass the name of a score as refit."
-        )
-    return float(search.cv_results_["mean_test_score"][search.best_index_])
-
-
-def _among_permutations(
-    observed: float,
-    statistic: Callable[[Any, bool], float],
-    y: Any,
-    exchange: AnyExchange | None,
-    n_resamples: int,
-    random_state: Any,
-    n_jobs: int | None,
-    verbose: int,
-) -> SearchPermutationTestResult:
-    """Compare the statistic of the observed labels with those of permuted labels."""
-    draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs, verbose)
-    tasks = ((statistic, y, exchange, seed) for seed in draws.streams(n_resamples))
-    permuted = np.array(draws.in_parallel(_of_permuted, tasks))
-    n_reached = int(np.sum(permuted >= observed - _SAME * abs(observed)))
-    return SearchPermutationTestResult(
-        statistic=observed,
-        pvalue=draws.pvalue(n_reached),
-        permuted_statistics=permuted,
-        n_resamples=n_resamples,
-    )
-
-
-def _of_permuted(
-    statistic: Callable[[Any, bool], float],
-    y: Any,
-    exchange: AnyExchange | None,
-    seed: np.random.SeedSequence,
-) -> float:
-    return statistic(permuted(y, exchange, seed), True)

@@ -41,10 +41,8 @@ from sklearn_rankinf import (
     recall_at_k_test,
     search_permutation_test,
 )
-from sklearn_rankinf._model_selection.significance import (
-    SearchPermutationTestResult,
-    combined_log_pvalue,
-)
+from sklearn_rankinf._model_selection.search import SearchPermutationTestResult
+from sklearn_rankinf._model_selection.significance import combined_log_pvalue
 from sklearn_rankinf._results import format_pvalue
 
 CV = StratifiedKFold(4, shuffle=True, random_state=0)
