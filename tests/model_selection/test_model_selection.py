@@ -132,6 +132,17 @@ def test_string_labels(data):
     assert named.permuted_statistics == pytest.approx(refits.permuted_statistics)
 
 
+def test_copied_scorers_are_read_too(data):
+    X, y = data
+    scorer = make_significance_scorer("roc_auc", method="normal", response_method="predict_proba")
+    search = clone(GridSearchCV(LOGISTIC, {}, scoring=scorer))
+    expected = cross_val_significance(LOGISTIC, X, y, cv=CV, metric=scorer)
+    assert expected.fold_tests[0].method == "normal"
+    for copied in (search.scoring, pickle.loads(pickle.dumps(scorer))):
+        found = cross_val_significance(LOGISTIC, X, y, cv=CV, metric=copied)
+        assert found.to_dict() == expected.to_dict()
+
+
 @pytest.mark.parametrize("container", ["list", "frame", "sparse"])
 def test_containers(container, data):
     X, y = data
