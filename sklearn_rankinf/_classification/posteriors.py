@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize, special, stats
 
-from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._ranking import (
     PosLabel,
     Sample,
@@ -217,7 +216,6 @@ class PrecisionRecallPosterior:
         """
         return FScorePosterior(self, beta)
 
-    @default_errors
     def probability_greater(
         self, other: PrecisionRecallPosterior, metric: str | float = "f1"
     ) -> float:
@@ -348,17 +346,14 @@ class FScorePosterior:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._posterior!r}, beta={self.beta:.12g})"
 
-    @default_errors
     def cdf(self, x: ArrayLike) -> Any:
         """Probability of at most x."""
         return plain(self._log_odds.cdf(self._log_odds_at(x)))
 
-    @default_errors
     def sf(self, x: ArrayLike) -> Any:
         """Probability of more than x."""
         return plain(self._log_odds.sf(self._log_odds_at(x)))
 
-    @default_errors
     def pdf(self, x: ArrayLike) -> Any:
         """Density at x."""
         x = as_numbers(x, "x")
@@ -372,7 +367,8 @@ class FScorePosterior:
             - (odds.a + odds.b) * np.log1p(f * np.expm1(log_ratio))
             - special.betaln(odds.a, odds.b)
         )
-        return plain(np.where(inside, np.exp(log_density) @ odds.weights, 0.0))
+        with np.errstate(under="ignore"):
+            return plain(np.where(inside, np.exp(log_density) @ odds.weights, 0.0))
 
     def ppf(self, q: ArrayLike) -> Any:
         """Lower quantile: the x with cdf(x) = q."""
@@ -391,12 +387,10 @@ class FScorePosterior:
         outside = 0.5 * (1.0 - np.asarray(confidence, dtype=np.float64))
         return self.ppf(outside), self.isf(outside)
 
-    @default_errors
     def mean(self) -> float:
         """Mean."""
         return self._expected(0.0, 1)
 
-    @default_errors
     def var(self) -> float:
         """Variance."""
         return self._expected(self.mean(), 2)
@@ -436,11 +430,11 @@ class FScorePosterior:
         """Mean power of the distance from a centre."""
         odds = self._log_odds
         log_odds, weights = _nodes_of_beta(odds.a, odds.b)
-        values = special.expit(log_odds[:, None] - odds.log_w + self._shift) - center
-        return float(weights @ values**power @ odds.weights)
+        with np.errstate(under="ignore"):
+            values = special.expit(log_odds[:, None] - odds.log_w + self._shift) - center
+            return float(weights @ values**power @ odds.weights)
 
 
-@default_errors
 def paired_outcome_posterior(n_only_a: int, n_only_b: int, *, prior: float = 0.5) -> Any:
     r"""Posterior of the share won by system a of the samples that only one system gets right.
 
@@ -519,14 +513,15 @@ class _LogOdds:
         return _width(self.a, self.b)
 
     def cdf(self, t: Floats) -> Floats:
-        share = special.expit(t[..., None] + self.log_w)
-        return np.asarray(special.betainc(self.a, self.b, share) @ self.weights)
+        with np.errstate(under="ignore"):
+            share = special.expit(t[..., None] + self.log_w)
+            return np.asarray(special.betainc(self.a, self.b, share) @ self.weights)
 
     def sf(self, t: Floats) -> Floats:
-        share = special.expit(-t[..., None] - self.log_w)
-        return np.asarray(special.betainc(self.b, self.a, share) @ self.weights)
+        with np.errstate(under="ignore"):
+            share = special.expit(-t[..., None] - self.log_w)
+            return np.asarray(special.betainc(self.b, self.a, share) @ self.weights)
 
-    @default_errors
     def quantile(self, q: ArrayLike, upper: bool) -> Floats:
         """Lower or upper quantile, by bisection between those of the extreme values of w."""
         tail = as_numbers(q, "q")
@@ -553,8 +548,9 @@ class _LogOdds:
         low, high = low - self.log_w.max(), high - self.log_w.min()
         sharpness = self.sharpness(low, high) + other.sharpness(low, high)
         t = _grid(low, high, sharpness)
-        density = np.exp(_log_density(self.a, self.b, t[:, None] + self.log_w)) @ self.weights
-        return t, density / density.sum()
+        with np.errstate(under="ignore"):
+            density = np.exp(_log_density(self.a, self.b, t[:, None] + self.log_w)) @ self.weights
+            return t, density / density.sum()
 
     def sharpness(self, low: float, high: float) -> float:
         """Largest curvature of the log density given w, between two values."""
@@ -572,7 +568,8 @@ def _probability_greater(first: _LogOdds, second: _LogOdds) -> float:
     tail = wide.cdf if first_is_narrow else wide.sf
     for depth in _DEPTHS:
         t, weights = narrow.nodes(depth, wide)
-        probability = float(np.sum(weights * tail(t)))
+        with np.errstate(under="ignore"):
+            probability = float(np.sum(weights * tail(t)))
         if probability > _SMALL:
             break
     return min(probability, 1.0)
@@ -581,8 +578,9 @@ def _probability_greater(first: _LogOdds, second: _LogOdds) -> float:
 def _log_density(a: float, b: float, s: Floats) -> Floats:
     """Logarithm of the density of the log odds of Beta(a, b), relative to that at the mode."""
     mode = math.log(a) - math.log(b)
-    at_mode = a * mode - (a + b) * np.logaddexp(0.0, mode)
-    return np.asarray(a * s - (a + b) * np.logaddexp(0.0, s) - at_mode)
+    with np.errstate(under="ignore"):
+        at_mode = a * mode - (a + b) * np.logaddexp(0.0, mode)
+        return np.asarray(a * s - (a + b) * np.logaddexp(0.0, s) - at_mode)
 
 
 def _width(a: float, b: float) -> float:
@@ -625,9 +623,10 @@ def _nodes_of_beta(a: float, b: float, sharpness: float = 0.0) -> tuple[Floats, 
     low, high = _ends(a, b, _DEPTHS[-1])
     first, last = max(low, -_END), min(high, _END)
     s = _grid(first, last, sharpness + _sharpness(a, b, first, last))
-    weights = np.exp(_log_density(a, b, s))
-    # Beyond the ends the probability no longer changes, and the weights decrease geometrically.
     step = s[1] - s[0]
-    weights[0] /= -math.expm1(-a * step) if low < first else 1.0
-    weights[-1] /= -math.expm1(-b * step) if high > last else 1.0
-    return s, weights / weights.sum()
+    with np.errstate(under="ignore"):
+        weights = np.exp(_log_density(a, b, s))
+        # Beyond the ends the probability no longer changes, and weights decrease geometrically.
+        weights[0] /= -math.expm1(-a * step) if low < first else 1.0
+        weights[-1] /= -math.expm1(-b * step) if high > last else 1.0
+        return s, weights / weights.sum()

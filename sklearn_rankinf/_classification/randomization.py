@@ -14,7 +14,6 @@ from scipy import stats
 from scipy.special import betainc, logsumexp
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._permutation import Draws, chunk_sizes
 from sklearn_rankinf._ranking import (
     Design,
@@ -120,7 +119,6 @@ class RandomizationTestResult(Result):
         ]
 
 
-@result_function
 def randomization_test(
     y_true: ArrayLike,
     y_pred_a: ArrayLike,
@@ -598,9 +596,9 @@ def _log_binomial_tails(n: int) -> Floats:
 
 def _where_not_tiny(values: Floats, logs: Callable[[], Floats]) -> Floats:
     """Logarithms of values, and those that were computed as such where values may underflow."""
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", under="ignore"):
         direct = np.log(values)
-    return direct if np.all(values > _TINY) else np.where(values > _TINY, direct, logs())
+        return direct if np.all(values > _TINY) else np.where(values > _TINY, direct, logs())
 
 
 # Matched-pair tests.

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, log_ndtr, logit, ndtr, ndtri
 
-from sklearn_rankinf._guard import default_errors, metric_function
 from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,
@@ -181,7 +180,6 @@ mean_negative=2, sd_negative=1)
         of_negatives = _mean_and_sd(scores[~positive], "negative", "negatives")
         return cls(float(positive.mean()), *of_positives, *of_negatives)
 
-    @default_errors
     def precision(self, recall: ArrayLike) -> Any:
         """Precision at values of recall.
 
@@ -247,13 +245,11 @@ mean_negative=2, sd_negative=1)
         return np.asarray(self.precision(recall)), recall
 
     @property
-    @default_errors
     def average_precision(self) -> float:
         """Area under the curve."""
         return _area(self)
 
     @property
-    @default_errors
     def roc_auc(self) -> float:
         """Area under the ROC curve of the same two distributions."""
         return float(ndtr(self._shift / math.hypot(1.0, self._ratio)))
@@ -287,10 +283,10 @@ mean_negative=2, sd_negative=1)
 
     def _precision_at(self, z: Floats) -> Floats:
         """Precision at the recall with normal quantile z, from the logarithms of both rates."""
-        with np.errstate(over="ignore"):
-            log_false_rate = log_ndtr(self._ratio * z - self._shift)
         # The difference of the logarithms is taken first, so that equal rates cancel exactly.
-        return np.asarray(expit(logit(self.prevalence) + (log_ndtr(z) - log_false_rate)))
+        with np.errstate(over="ignore", under="ignore"):
+            log_false_rate = log_ndtr(self._ratio * z - self._shift)
+            return np.asarray(expit(logit(self.prevalence) + (log_ndtr(z) - log_false_rate)))
 
     def plot(self, ax: Any = None, *, name: str = "Binormal", **curve_kwargs: Any) -> Any:
         """Draw the curve, for example on the axes of scikit-learn's display.
@@ -357,8 +353,9 @@ def _area(curve: BinormalPrecisionRecallCurve) -> float:
     nodes, weights = np.polynomial.legendre.leggauss(_N_NODES)
     half = 0.5 * np.diff(edges)[:, None]
     z = edges[:-1, None] + half * (1.0 + nodes)
-    density = np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
-    return min(float(np.sum(half * weights * density * curve._precision_at(z))), 1.0)
+    with np.errstate(under="ignore"):
+        density = np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
+        return min(float(np.sum(half * weights * density * curve._precision_at(z))), 1.0)
 
 
 def _mean_and_sd(scores: Floats, name: str, names: str) -> tuple[float, float]:
@@ -389,7 +386,6 @@ def _check_finite(value: Any, name: str) -> float:
     return number
 
 
-@metric_function
 def binormal_average_precision_score(
     y_true: ArrayLike, y_score: ArrayLike | None = None, *, pos_label: PosLabel = 1
 ) -> float:

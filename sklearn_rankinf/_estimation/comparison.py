@@ -19,7 +19,6 @@ from sklearn_rankinf._estimation.comparison_methods import (
 )
 from sklearn_rankinf._estimation.estimates import check_has_influence
 from sklearn_rankinf._estimation.limits import margin_pvalue
-from sklearn_rankinf._guard import default_errors, result_function
 from sklearn_rankinf._metrics import as_metric, check_queries_alone, in_sentence, warn_of_one_class
 from sklearn_rankinf._permutation import Draws
 from sklearn_rankinf._ranking import (
@@ -56,7 +55,6 @@ class DifferenceResult(Result):
     pvalue_is_bound: bool = False
     _interval: Any
 
-    @default_errors
     def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
         """Confidence interval of the difference.
 
@@ -192,7 +190,6 @@ class MetricComparisonTestResult(DifferenceResult):
         )
 
 
-@result_function
 def metric_comparison_test(
     y_true: ArrayLike,
     y_score: Any,

@@ -19,7 +19,6 @@ from sklearn_rankinf._estimation.results import (
     interval_of,
     interval_over_queries,
 )
-from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics import as_metric, check_queries_alone, values_of_queries
 from sklearn_rankinf._ranking import (
     PosLabel,
@@ -33,7 +32,6 @@ from sklearn_rankinf._ranking import (
 from sklearn_rankinf._statistics import Metric
 
 
-@result_function
 def metric_interval(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,

@@ -69,7 +69,7 @@ def g_scale(t: Numbers) -> Floats:
 
 def g_inverse(u: Numbers) -> Floats:
     """The t with ``g(t) = u``, which is ``exp(-exp(-u))``."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         return np.asarray(np.exp(-np.exp(-_floats(u))))
 
 

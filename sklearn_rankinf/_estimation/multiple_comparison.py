@@ -38,7 +38,6 @@ from sklearn_rankinf._estimation.simultaneous import (
     difference_contrasts,
     single_step,
 )
-from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics import (
     as_metric,
     check_queries_alone,
@@ -184,7 +183,6 @@ class MetricMultipleComparisonTestResult(Result):
         ]
 
 
-@result_function
 def metric_multiple_comparison_test(
     y_true: Any,
     y_score: Any,

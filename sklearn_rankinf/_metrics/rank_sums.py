@@ -528,9 +528,10 @@ class Bedroc(RankStatistic):
         the size of the block, and the excesses of the block's other ranks over its last rank.
         """
         rate, behind = self.alpha / n_samples, n_samples - starts - sizes
-        level = self._decay(rate * starts) * np.expm1(-rate * behind) * np.expm1(-rate * sizes)
-        inside = self._decay(rate * (n_samples - sizes)) * self._excess(rate, sizes)
-        return np.asarray((level + inside) * self._scale(n_samples, n_positives))
+        with np.errstate(under="ignore"):
+            level = self._decay(rate * starts) * np.expm1(-rate * behind) * np.expm1(-rate * sizes)
+            inside = self._decay(rate * (n_samples - sizes)) * self._excess(rate, sizes)
+            return np.asarray((level + inside) * self._scale(n_samples, n_positives))
 
     def offset(self, n_samples: int, n_positives: int) -> float:
         """Constant added to the sum, so that the worst ranking has the value 0."""

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._guard import metric_call
 from sklearn_rankinf._metrics.influence import delete_one_influence
 from sklearn_rankinf._ranking import PosLabel, Ranking, Sample, check_k, shown, warn_caller
 from sklearn_rankinf._statistics import Floats, HitsAtK, Influence, Metric, Statistic
@@ -26,7 +25,6 @@ class CallableMetric(Metric):
     def __name__(self) -> str:
         return repr(self)
 
-    @metric_call
     def __call__(
         self,
         y_true: ArrayLike | Ranking,

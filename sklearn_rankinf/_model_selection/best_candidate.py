@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics import as_metric, in_sentence, value_of, warn_of_one_class
 from sklearn_rankinf._model_selection.folds import check_permutations, warn_of_few_labellings
 from sklearn_rankinf._null import (
@@ -152,7 +151,6 @@ class BestCandidateTestResult(Result):
         ]
 
 
-@result_function
 def best_candidate_test(
     y_true: ArrayLike,
     y_score: Any,

@@ -22,7 +22,6 @@ from sklearn_rankinf._estimation import (
     metric_comparison_test,
     t_quantile,
 )
-from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._metrics import as_metric, in_sentence
 from sklearn_rankinf._model_selection.fold_means import FoldMean
 from sklearn_rankinf._model_selection.folds import (
@@ -253,7 +252,6 @@ class CrossValComparisonResult(Result):
 # The comparison.
 
 
-@default_errors
 def cross_val_comparison(
     estimator_a: Any,
     estimator_b: Any,

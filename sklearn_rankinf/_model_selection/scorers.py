@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import make_scorer
 
-from sklearn_rankinf._guard import default_errors, scorer_factory
 from sklearn_rankinf._metrics import as_metric
 from sklearn_rankinf._null import (
     NullDistribution,
@@ -148,7 +147,6 @@ def _is_value(label: Any) -> bool:
     return bool(label == label)
 
 
-@scorer_factory
 def make_significance_scorer(
     metric: str | Metric = "average_precision",
     *,
@@ -363,7 +361,6 @@ def make_significance_scorer(
     return {key: scorer(*of_key) for key, of_key in keys.items()}
 
 
-@default_errors
 def significance_score(
     y_true: ArrayLike,
     y_score: ArrayLike,

@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import indexable
 
-from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._model_selection.folds import (
     check_groups,
     check_makes_splits,
@@ -117,7 +116,6 @@ class SearchPermutationTestResult(Result):
         ]
 
 
-@default_errors
 def search_permutation_test(
     search: Any,
     X: Any,

@@ -19,7 +19,6 @@ from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._estimation import Estimate
-from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._metrics import as_metric, in_sentence
 from sklearn_rankinf._model_selection.fold_means import FoldMean
 from sklearn_rankinf._model_selection.folds import (
@@ -253,7 +252,6 @@ class CrossValSignificanceResult(Result):
         ]
 
 
-@default_errors
 def cross_val_significance(
     estimator: Any,
     X: Any,

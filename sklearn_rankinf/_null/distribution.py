@@ -24,7 +24,6 @@ from sklearn_rankinf._engine import (
     exact_distribution,
     exact_mean_and_variance,
 )
-from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._permutation import Draws, NullSampler, Sampler, pvalue_of_draws
 from sklearn_rankinf._ranking import (
     as_numbers,
@@ -243,7 +242,6 @@ class NullDistribution:
         """Whether all values and probabilities are stored, so that quantiles are looked up."""
         return bool(self._distribution.is_listed)
 
-    @default_errors
     def support(self) -> tuple[float, float]:
         """Smallest and largest value."""
         return self._distribution.support()
@@ -299,7 +297,6 @@ class NullDistribution:
         """Upper quantile: the smallest x with sf(x) <= q."""
         return self._quantile(q, 1)
 
-    @default_errors
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: Any = None) -> Floats:
         """Draw independent values.
 
@@ -421,7 +418,6 @@ class NullDistribution:
             x, lambda t: np.maximum(self._significance(t, alternative)[2], _SMALLEST_ERROR)
         )
 
-    @default_errors
     def solver(self, x: ArrayLike, alternative: str = "greater") -> Any:
         """Name of the algorithm that computes `pvalue`.
 
@@ -526,14 +522,12 @@ class NullDistribution:
     # Computation.
 
     @cached_property
-    @default_errors
     def _mean_and_variance(self) -> tuple[float, float]:
         return exact_mean_and_variance(
             self.statistic, self.n_samples, self.n_positives, self.tie_sizes
         )
 
     @cached_property
-    @default_errors
     def _skewness_and_kurtosis(self) -> tuple[float, float]:
         return skewness_and_kurtosis(
             self.statistic, self.n_samples, self.n_positives, self.tie_sizes
@@ -557,7 +551,8 @@ class NullDistribution:
         return null
 
     def _new_distribution(self) -> Distribution:
-        return METHODS["analytic" if self.var() == 0.0 else self.method].distribution(self)
+        with np.errstate(under="ignore"):
+            return METHODS["analytic" if self.var() == 0.0 else self.method].distribution(self)
 
     def _exact_distribution(self) -> Distribution:
         problem = self.statistic, self.n_samples, self.n_positives, self.tie_sizes
@@ -742,7 +737,6 @@ class NullDistribution:
 
         return self._over(as_numbers(q, "q"), quantile)
 
-    @default_errors
     def _over(self, x: ArrayLike, function: Callable[[Floats], Floats]) -> Any:
         """Apply a function of a flat array to the finite entries of x; nan stays nan."""
         values = as_numbers(x, "x")
@@ -750,7 +744,8 @@ class NullDistribution:
         out = np.full(flat.shape, np.nan)
         known = ~np.isnan(flat)
         if known.any():
-            out[known] = function(flat[known].clip(-_LARGEST, _LARGEST))
+            with np.errstate(under="ignore"):
+                out[known] = function(flat[known].clip(-_LARGEST, _LARGEST))
         return out.reshape(values.shape) if values.ndim else float(out[0])
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankinf._engine import HitsDistribution, ListedDistribution
-from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._null.distribution import METHODS, NullDistribution
 from sklearn_rankinf._null.hits_approximations import ApproximateHits, BinomialHits, NormalHits
 from sklearn_rankinf._ranking import (
@@ -56,7 +55,6 @@ class TopKNullDistribution(NullDistribution):
 
     statistic: HitsAtK
 
-    @default_errors
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: Any = None) -> Floats:
         """Draw independent values.
 
@@ -129,14 +127,12 @@ class TopKNullDistribution(NullDistribution):
         return weights / null.divisor[..., None], sizes
 
     @cached_property
-    @default_errors
     def _mean_and_variance(self) -> tuple[float, float]:
         variance, _, _ = linear_moments(*self._weights_and_sizes, self.n_positives)
         mean = self.n_positives * float(self.statistic.k) / self.n_samples / self._exact.divisor
         low, high = self._exact.support()
         return float(mean), 0.0 if low == high else float(variance)
 
-    @default_errors
     def _standardized_cumulant(self, order: int) -> float:
         cumulant = linear_moments(*self._weights_and_sizes, self.n_positives)[order - 2]
         return float(cumulant) if self.var() > 0.0 else math.nan

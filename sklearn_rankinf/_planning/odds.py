@@ -108,7 +108,9 @@ class RankingModel:
             size = max(1, _CELLS // _N_POINTS)
             edges = range(0, parts[0].size, size)
             chunks = [_Counts(*(x[i : i + size] for x in parts)) for i in edges]
-            out[inside] = np.concatenate([_order_integral(chunk, effect, self) for chunk in chunks])
+            with np.errstate(under="ignore"):
+                found = [_order_integral(chunk, effect, self) for chunk in chunks]
+            out[inside] = np.concatenate(found)
         return out
 
     def expected_hits(self, n: int, m: int, k: int, effect: float) -> float:
@@ -147,15 +149,15 @@ class RankingModel:
         p, u = expit(z), expit(self.negatives_above(effect, z))
         missing = -np.expm1(-y)
         positives, negatives = -p * missing, -u * missing
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", under="ignore"):
             log_q, log_u = (np.log1p(np.maximum(x, -1.0)) for x in (positives, negatives))
-        inner = np.exp((m - 1) * log_q) if m > 1 else np.ones_like(log_q)
-        derived = inner
-        if m > 1:
-            power = np.exp((m - 2) * log_q) if m > 2 else np.ones_like(log_q)
-            derived = inner + (m - 1) * p * np.exp(-y) * power
-        others = np.exp((n - m) * log_u) if n > m else 1.0
-        inside = (derived * others * np.exp(-y) * y).sum(axis=1) * _STEP
+            inner = np.exp((m - 1) * log_q) if m > 1 else np.ones_like(log_q)
+            derived = inner
+            if m > 1:
+                power = np.exp((m - 2) * log_q) if m > 2 else np.ones_like(log_q)
+                derived = inner + (m - 1) * p * np.exp(-y) * power
+            others = np.exp((n - m) * log_u) if n > m else 1.0
+            inside = (derived * others * np.exp(-y) * y).sum(axis=1) * _STEP
         return float((inside * (p * expit(-z))[:, 0]).sum() * _STEP)
 
     def expected_reciprocal_rank(self, n: int, m: int, effect: float) -> float:

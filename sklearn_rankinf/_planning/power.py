@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
-from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._metrics import as_metric, in_sentence
 from sklearn_rankinf._null import (
     NOTHING,
@@ -115,7 +114,6 @@ class MetricPowerResult(Result):
         ]
 
 
-@default_errors
 def metric_power(
     n_samples: int,
     n_positives: int,

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._planning.power import MODELS, Design, SizedDesign, read_effect
 from sklearn_rankinf._ranking import check_between, check_counts, check_integer
 from sklearn_rankinf._statistics import (
@@ -37,7 +36,6 @@ _SHARE_TRIED = 0.98
 _TOGETHER = 256
 
 
-@default_errors
 def min_detectable_odds(
     n_samples: int,
     n_positives: int,
@@ -163,7 +161,6 @@ def _crossing_of_draws(sized: SizedDesign, target: float) -> float:
             low, high = effects[cell] - 0.5 * step - reach, effects[cell] - 0.5 * step + reach
 
 
-@default_errors
 def min_positives(
     *,
     prevalence: float,

@@ -21,7 +21,6 @@ from sklearn_rankinf._estimation import (
     metric_comparison_test,
     metric_interval,
 )
-from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._metrics import as_metric, in_sentence
 from sklearn_rankinf._permutation import Draws
 from sklearn_rankinf._planning.power import share_error
@@ -201,7 +200,6 @@ _MOST_SIMULATED = 10**9
 _RESAMPLES_PER_TEST = 999
 
 
-@default_errors
 def metric_comparison_power(
     n_samples: int,
     n_positives: int,
@@ -329,7 +327,6 @@ def metric_comparison_power(
     )
 
 
-@default_errors
 def metric_interval_width(
     n_samples: int,
     n_positives: int,

@@ -260,6 +260,13 @@ class Sample:
         and 0 for negatives; ``"none"`` reads labels alone. Ties of negatives, which `needs_ties`,
         matter for every null distribution.
         """
+        if hasattr(y_true, "fit"):
+            raise TypeError(
+                f"y_true must be labels; got an estimator, {type(y_true).__name__}: a function of "
+                "(y_true, y_score) is not a scorer; pass scoring=make_significance_scorer(...), "
+                "or sklearn.metrics.make_scorer(function, response_method=('decision_function', "
+                "'predict_proba')) for a score."
+            )
         if columns in ("", "classes") and (isinstance(y_true, Ranking) or y_score is None):
             _check_has_items(y_true, y_score, design)
             ranking = _given_ranking(y_true, y_score, needs_ties)

@@ -19,7 +19,6 @@ from sklearn_rankinf._estimation import (
     metric_interval,
     metric_multiple_comparison_test,
 )
-from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics import RecallAtK, as_metric, in_sentence
 from sklearn_rankinf._permutation import exchange_of, few_labellings_warning
 from sklearn_rankinf._ranking import (
@@ -190,7 +189,6 @@ def _given(result: Any, names: Iterable[str]) -> dict[str, Any]:
     return {name: getattr(result, name, None) for name in names}
 
 
-@result_function
 def rank_significance_report(
     y_true: Any,
     y_score: Any = None,

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics import AveragePrecision, RecallAtK, as_metric, check_queries_alone
 from sklearn_rankinf._null import (
     check_takes_weights,
@@ -41,7 +40,6 @@ Labels: TypeAlias = ArrayLike | Ranking | Mapping[Any, Ranking] | Sequence[Ranki
 """Labels, one ranking, or one ranking for each query."""
 
 
-@result_function
 def metric_test(
     y_true: Labels,
     y_score: ArrayLike | None = None,
@@ -414,7 +412,6 @@ def significance_of(
     return replace(result, zscore=nothing, adjusted_statistic=nothing)
 
 
-@result_function
 def average_precision_test(
     y_true: Labels,
     y_score: ArrayLike | None = None,
@@ -559,7 +556,6 @@ def average_precision_test(
     )
 
 
-@result_function
 def recall_at_k_test(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,

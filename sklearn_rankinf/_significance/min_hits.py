@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._null import binomial_tail, normal_tail
 from sklearn_rankinf._ranking import (
     check_counts,
@@ -29,7 +28,6 @@ from sklearn_rankinf._statistics import (
 _COUNT_METHODS = ("analytic", "binomial", "normal")
 
 
-@default_errors
 def min_hits_at_k(
     n_samples: int,
     n_positives: int,

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics import no_positives
 from sklearn_rankinf._ranking import PosLabel, Ranking, Sample, check_integer, warn_caller
 from sklearn_rankinf._results import Result, as_log10, format_value, state_pvalue
@@ -85,7 +84,6 @@ class MinimumHypergeometricTestResult(Result):
         ]
 
 
-@result_function
 def minimum_hypergeometric_test(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,

@@ -11,7 +11,6 @@ import numpy as np
 from scipy.special import betaincinv
 
 from sklearn_rankinf._estimation import MetricIntervalResult, interval_of_ranking
-from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._null import (
     METHODS,
     NullDistribution,
@@ -171,7 +170,6 @@ class MetricTestResult(Result):
             return None
         return self.pvalue * self.pvalue_relative_error if self.n_resamples else 0.0
 
-    @default_errors
     def pvalue_interval(self, confidence_level: float = _CONFIDENCE_LEVEL) -> ConfidenceInterval:
         """Interval for the p-value that accounts for the error of its computation.
 
@@ -199,7 +197,6 @@ class MetricTestResult(Result):
         )
         return ConfidenceInterval(*limits)
 
-    @default_errors
     def confidence_interval(
         self, confidence_level: float = 0.95, method: str = "auto", random_state: Any = 0
     ) -> MetricIntervalResult:

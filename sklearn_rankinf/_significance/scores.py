@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._guard import metric_function
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     PrecisionAtK,
@@ -36,7 +35,6 @@ from sklearn_rankinf._significance.results import adjusted, standardized
 _ROUNDINGS = ("exact", "trec_eval", "trec_eval_9")
 
 
-@metric_function
 def average_precision_pvalue(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -130,7 +128,6 @@ def average_precision_pvalue(
     return float(null.pvalue(statistic, alternative))
 
 
-@metric_function
 def average_precision_neg_log10_pvalue(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -224,7 +221,6 @@ def average_precision_neg_log10_pvalue(
     return float(abs(as_log10(pvalue_log_and_error(null, statistic, alternative)[1])))
 
 
-@metric_function
 def adjusted_average_precision_score(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -298,7 +294,6 @@ def adjusted_average_precision_score(
     return score
 
 
-@metric_function
 def standardized_average_precision_score(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -371,7 +366,6 @@ def standardized_average_precision_score(
     return score
 
 
-@metric_function
 def recall_at_k_score(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -430,7 +424,6 @@ def recall_at_k_score(
     return RecallAtK(check_k(k))(y_true, y_score, pos_label=pos_label)
 
 
-@metric_function
 def precision_at_k_score(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -491,7 +484,6 @@ def precision_at_k_score(
     return PrecisionAtK(check_k(k))(y_true, y_score, pos_label=pos_label)
 
 
-@metric_function
 def r_precision_score(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -548,7 +540,6 @@ def r_precision_score(
     return float(value_of(PrecisionAtK(ranking.n_positives), ranking))
 
 
-@metric_function
 def interpolated_average_precision_score(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -662,7 +653,6 @@ def _hits_at_level(level: int, last: int, n_positives: int, rounding: str) -> in
     return below + (share - below >= 0.5)
 
 
-@metric_function
 def average_precision_at_k_score(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -733,7 +723,6 @@ def average_precision_at_k_score(
     return AveragePrecision(check_k(k), normalize)(y_true, y_score, pos_label=pos_label)
 
 
-@metric_function
 def mean_average_precision_score(
     y_true: ArrayLike, y_score: ArrayLike, *, groups: Iterable[Hashable], pos_label: PosLabel = 1
 ) -> float:

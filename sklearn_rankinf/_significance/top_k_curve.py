@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics import no_positives
 from sklearn_rankinf._ranking import (
     PosLabel,
@@ -211,7 +210,6 @@ class TopKSignificanceCurve(Result):
         return f"{everywhere} A single k fixed in advance is significant at {alone}."
 
 
-@result_function
 def top_k_significance_curve(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,

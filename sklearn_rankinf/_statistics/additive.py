@@ -405,10 +405,12 @@ class SumOfWeights(Statistic):
         self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
     ) -> Increments:
         start, size = blocks_of(starts, sizes)
-        if np.all(size == 1):
-            mean = np.asarray(self.weights(start + 1, n_samples, n_positives), dtype=float)
-        else:
-            mean = np.asarray(self.weight_sums(start, size, n_samples, n_positives)) / size
+        # Weights that decrease steeply become 0.
+        with np.errstate(under="ignore"):
+            if np.all(size == 1):
+                mean = np.asarray(self.weights(start + 1, n_samples, n_positives), dtype=float)
+            else:
+                mean = np.asarray(self.weight_sums(start, size, n_samples, n_positives)) / size
         return Increments(size, np.zeros(mean.shape), mean, np.zeros(mean.shape))
 
     def evaluate(self, tie_sizes: Integers, hits: Integers) -> float:

@@ -333,10 +333,11 @@ def _sum_upwards(table: _Tables) -> Floats:
     n_terms = _n_terms(table)
     total = np.empty_like(first)
     long = n_terms > _LONG_TAIL
-    if long.any():
-        total[long] = _integrated(table[long], first[long], n_terms[long])
-    if not long.all():
-        total[~long] = _added(table[~long])
+    with np.errstate(under="ignore"):
+        if long.any():
+            total[long] = _integrated(table[long], first[long], n_terms[long])
+        if not long.all():
+            total[~long] = _added(table[~long])
     return np.minimum(first + np.log(total), 0.0)
 
 

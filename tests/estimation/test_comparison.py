@@ -1079,7 +1079,7 @@ def test_levels_of_the_interval_are_checked():
 
 def test_an_estimator_is_no_ranking():
     X, y = make_classification(random_state=0)
-    with pytest.raises(TypeError, match="its first argument is an estimator, LogisticRegression"):
+    with pytest.raises(TypeError, match="labels; got an estimator, LogisticRegression"):
         metric_comparison_test(LogisticRegression(), {"X": X, "y": y})
 
 

@@ -869,5 +869,5 @@ def test_errors(scores, options, error, message):
 def test_a_ranking_or_an_estimator_holds_no_labels():
     with pytest.raises(TypeError, match="y_true is a Ranking, which does not identify the samples"):
         metric_multiple_comparison_test(Ranking.from_scores(Y, SCORES["a"]), SCORES)
-    with pytest.raises(TypeError, match="its first argument is an estimator, LogisticRegression"):
+    with pytest.raises(TypeError, match="labels; got an estimator, LogisticRegression"):
         metric_multiple_comparison_test(LogisticRegression(), SCORES)

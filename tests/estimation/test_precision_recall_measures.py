@@ -424,8 +424,8 @@ def test_data_that_cannot_be_fitted(y_true, y_score, error, message):
 
 
 def test_the_score_refuses_an_estimator():
-    with pytest.raises(TypeError, match="is a metric function of"):
-        binormal_average_precision_score(LogisticRegression(), [[1.0]], [1])
+    with pytest.raises(TypeError, match="got an estimator, LogisticRegression"):
+        binormal_average_precision_score(LogisticRegression(), [1])
 
 
 @pytest.mark.parametrize(

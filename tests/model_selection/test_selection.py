@@ -721,7 +721,7 @@ TWO = [[1.0, 2.0], [3.0, 1.0], [2.0, 0.0], [0.0, 4.0]]
     ("y_true", "y_score", "error", "message"),
     [
         (Ranking.from_counts([1, 1], [1, 0]), None, TypeError, "does not identify the samples"),
-        (LogisticRegression(), TWO, TypeError, "is a function of .*, not a scorer"),
+        (LogisticRegression(), TWO, TypeError, "got an estimator.* is not a scorer"),
         ([0, 1, 0, 1], [1, 2, 3, 4], ValueError, r"got shape \(4,\): for a single candidate pass"),
         ([0, 1, 0, 1], 3.0, ValueError, r"got shape \(\): for a single"),
         ([0, 1, 0, 1], np.zeros((4, 2, 2)), ValueError, r"got shape \(4, 2, 2\)"),

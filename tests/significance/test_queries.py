@@ -318,7 +318,7 @@ PAIRS = {"groups": ["a", "a", "b", "b"]}
         (([1, 0, 1], [1, 2]), {"groups": ["a", "a"]}, ValueError, "(?i)y_true.*y_score|length"),
         (([1, 0, 1, 0], [4, 3, math.nan, 1]), PAIRS, ValueError, "y_score must be finite"),
         (([1, 0, 2, 0], [4, 3, 2, 1]), PAIRS, ValueError, "label"),
-        ((LogisticRegression(), [1, 0]), PAIRS, TypeError, "not a scorer, but its first argument"),
+        ((LogisticRegression(), [1, 0]), PAIRS, TypeError, "got an estimator, .*not a scorer"),
     ],
 )
 def test_wrong_arguments(arguments, options, error, message):
@@ -327,7 +327,7 @@ def test_wrong_arguments(arguments, options, error, message):
 
 
 def test_score_refuses_an_estimator():
-    with pytest.raises(TypeError, match="not a scorer, but its first argument is an estimator"):
+    with pytest.raises(TypeError, match="got an estimator, LogisticRegression"):
         mean_average_precision_score(LogisticRegression(), [1, 0], groups=["a", "a"])
 
 
