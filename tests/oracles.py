@@ -275,6 +275,17 @@ def partitions(total: int, largest: int) -> Iterator[tuple[int, ...]]:
             yield (first, *rest)
 
 
+def log_mgf_of_average_precision(n_samples, n_positives, theta):
+    """``log E exp(theta AP)`` without ties, rank by rank, with logarithms throughout."""
+    theta = np.asarray(theta, dtype=float)
+    state = np.full((n_positives + 1, *theta.shape), -np.inf)
+    state[0] = 0.0
+    hits = np.multiply.outer(np.arange(1, n_positives + 1), theta)
+    for rank in range(1, n_samples + 1):
+        state[1:] = np.logaddexp(state[1:], state[:-1] + hits / (rank * n_positives))
+    return state[-1] - math.log(math.comb(n_samples, n_positives))
+
+
 def log_comb(n: int, k: int) -> float:
     """Natural logarithm of the exact integer C(n, k)."""
     return math.log(math.comb(n, k))

@@ -13,6 +13,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_rankinf import AveragePrecision, RankStatistic, ap_null_distribution
+from sklearn_rankinf._engine import solvers
 from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.exact import bounds, lattice
 from sklearn_rankinf._statistics.additive import increments_of
@@ -64,11 +65,18 @@ def enumerated(n_samples, n_positives, tie_sizes, k):
     return np.array([float(v) for v in values]), shares
 
 
+def unknown(t):
+    return np.full(t.shape, -np.inf), np.zeros(t.shape)
+
+
 @pytest.mark.parametrize("merged", [False, True])
 @pytest.mark.parametrize("n_cells", [7, 200])
 @pytest.mark.parametrize("problem", SMALL, ids=str)
 def test_bounds_enclose_enumeration(problem, n_cells, merged, monkeypatch):
     coarse(monkeypatch, n_cells, (0.4,) if merged else (0.0,))
+    if merged or n_cells < 200:
+        # The lattice alone, which a finite band cannot help.
+        monkeypatch.setattr(solvers.Tails, "log_bounds", lambda self, t, sign: unknown(t))
     values, shares = enumerated(*problem)
     null = continued(*problem)
     between = (values[1:] + values[:-1]) / 2
@@ -213,7 +221,7 @@ def test_bounds_are_monotone(alternative, monkeypatch):
     coarse(monkeypatch, 4000)
     null = ap_null_distribution(400, 40)
     sign = 1 if alternative == "greater" else -1
-    x = np.linspace(-0.1, 1.1, 1201)
+    x = np.linspace(-0.1, 1.1, 241)
     lower, upper = null.pvalue_bounds(x, alternative)
     # Each range of values has a histogram of its own: below the mean, and up to 4, 5.7 ... standard
     # deviations above it.
@@ -224,10 +232,10 @@ def test_bounds_are_monotone(alternative, monkeypatch):
     assert np.all(lower <= upper)
     shuffled = np.random.default_rng(0).permutation(x.size)
     assert_array_equal(null.pvalue_bounds(x[shuffled], alternative)[0], lower[shuffled])
-    p, error = null.pvalue(x[::120], alternative), null.relative_error(x[::120], alternative)
+    p, error = null.pvalue(x[::24], alternative), null.relative_error(x[::24], alternative)
     assert np.all(error < 0.1)
-    assert np.all(lower[::120] <= p * (1 + error))
-    assert np.all(p <= upper[::120] * (1 + error))
+    assert np.all(lower[::24] <= p * (1 + error))
+    assert np.all(p <= upper[::24] * (1 + error))
 
 
 @pytest.mark.parametrize("n_positives", [30, 280])
@@ -264,7 +272,15 @@ def test_shape_of_bounds(monkeypatch):
 # ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [(10**9, 100), (10**6, 1000), (3000, 900), (2000, 1000)])
+@pytest.mark.parametrize(
+    "size",
+    [
+        (10**9, 100),
+        (2000, 1000),
+        pytest.param((10**6, 1000), marks=pytest.mark.long),
+        pytest.param((3000, 900), marks=pytest.mark.long),
+    ],
+)
 def test_what_is_not_affordable_is_not_tried(size, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("a pass was made")

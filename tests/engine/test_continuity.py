@@ -212,8 +212,20 @@ LIMITS = [
 ]
 
 
-@pytest.mark.parametrize(("limit", "m"), LIMITS)
-@pytest.mark.parametrize("share", [0.2, 0.999])
+@pytest.mark.parametrize(
+    ("limit", "m", "share"),
+    [
+        (64, 20, 0.2),
+        (64, 20, 0.999),
+        (5000, 60, 0.999),
+        pytest.param(5000, 60, 0.2, marks=LONG),
+        *(
+            pytest.param(*each.values, share, marks=LONG)
+            for each in LIMITS[2:]
+            for share in (0.2, 0.999)
+        ),
+    ],
+)
 def test_average_precision_at_k_with_one_block_more_behind_k(limit, m, share):
     # Blocks behind rank k are many or few, and add nothing.
     k = max(10, min(limit - 10, int(share * limit)))

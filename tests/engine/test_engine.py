@@ -318,9 +318,8 @@ def test_contour_against_bounds(n_samples, n_positives, tie_sizes, sign):
 @pytest.mark.parametrize(("n_samples", "n_positives"), [(100, 10), (400, 24), (200, 40)])
 def test_no_tilt_bounds_tails_up_to_the_reach_of_the_first_tilts(n_samples, n_positives, sign):
     null, _, scale = contour_inversion(n_samples, n_positives)
-    blocks = increments((1,) * n_samples, n_positives)
     tilted_by = sign * np.geomspace(0.2, 60.0, 300) / scale
-    log_mgfs = np.array([bands.tilted_bands(blocks, n_positives, t)[1] for t in tilted_by])
+    log_mgfs = oracles.log_mgf_of_average_precision(n_samples, n_positives, tilted_by)
     for enough in (-1.0, -3.0, -6.0):
         reach = sign * null.unbounded_up_to(sign, enough)
         bound = np.min(log_mgfs - tilted_by * reach)

@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -30,17 +31,6 @@ from sklearn_rankinf._statistics.additive import increments_of
 from sklearn_rankinf._statistics.increments import Increments
 
 pytestmark = pytest.mark.numeric
-
-
-def log_mgf_in_logarithms(n_samples, n_positives, theta):
-    """``log E exp(theta AP)``, rank by rank, with logarithms throughout."""
-    state = np.full(n_positives + 1, -np.inf)
-    state[0] = 0.0
-    hits = np.arange(1, n_positives + 1)
-    for rank in range(1, n_samples + 1):
-        hit = state[:-1] + theta * hits / (rank * n_positives)
-        state[1:] = np.logaddexp(state[1:], hit)
-    return state[-1] - math.log(math.comb(n_samples, n_positives))
 
 
 def count_near_one(n_samples, n_positives, at_least):
@@ -90,7 +80,7 @@ def share_of_three(n_samples, at_least):
 @pytest.mark.parametrize("theta", [-3e3, -40.0, 30.0, 3e3, 1e5])
 def test_transform_under_strong_tilts(n_samples, n_positives, theta):
     blocks = increments_of(AveragePrecision(), n_samples, n_positives, None)
-    expected = log_mgf_in_logarithms(n_samples, n_positives, theta)
+    expected = oracles.log_mgf_of_average_precision(n_samples, n_positives, theta)
     balance = bands.balances(blocks, n_positives, theta)
     every_row = transform.log_transform(blocks, n_positives, [theta], None, balance)
     # Beyond the range of floats it is -inf.
@@ -333,6 +323,14 @@ def test_one_positive_in_a_very_long_list(x):
     assert abs(null.pvalue(x) - exact) <= error * exact
 
 
+@cache
+def sums_of_precisions(n_hits, k):
+    """Sums of the precisions at the hits, and the last rank, of all placements among k ranks."""
+    placements = list(combinations(range(1, k + 1), n_hits))
+    ranks = np.array(placements).reshape(len(placements), n_hits)
+    return (np.arange(1, n_hits + 1) / ranks).sum(axis=1), ranks.max(axis=1, initial=0)
+
+
 @pytest.mark.parametrize("x", [0.05, 0.1, 0.15])
 def test_few_positives_above_the_cut_off_of_a_very_long_list(x):
     n_samples, n_positives, k = 2_000_000, 20, 100
@@ -342,12 +340,10 @@ def test_few_positives_above_the_cut_off_of_a_very_long_list(x):
     log_placements = oracles.log_comb(n_samples, n_positives)
     exact = 0.0
     for n_above in (1, 2, 3, 4, 5):
-        others = list(combinations(range(1, k + 1), n_above - 1))
-        ranks = np.array(others).reshape(len(others), n_above - 1)
-        missing = n_positives * x * (1.0 - 1e-13)
-        missing = missing - (np.arange(1, n_above) / ranks).sum(axis=1)
+        sums, last_ranks = sums_of_precisions(n_above - 1, k)
+        missing = n_positives * x * (1.0 - 1e-13) - sums
         last = np.floor(n_above / np.maximum(missing, n_above / k)).clip(max=k)
-        n_reached = np.maximum(last - ranks.max(axis=1, initial=0), 0.0).sum()
+        n_reached = np.maximum(last - last_ranks, 0.0).sum()
         log_others = oracles.log_comb(n_samples - k, n_positives - n_above)
         exact += n_reached * math.exp(log_others - log_placements)
     # Only an upper bound is known, which is close, unless the error is stated.

@@ -49,8 +49,15 @@ def test_tails_agree_with_long_contours(x):
     assert found.error.total[0] < 1e-4
 
 
-@pytest.mark.parametrize("has_ties", [False, True])
-@pytest.mark.parametrize("x", [0.14, 0.6])
+@pytest.mark.parametrize(
+    ("has_ties", "x"),
+    [
+        (False, 0.14),
+        (True, 0.6),
+        pytest.param(False, 0.6, marks=pytest.mark.long),
+        pytest.param(True, 0.14, marks=pytest.mark.long),
+    ],
+)
 def test_stated_errors_hold_against_less_merging(has_ties, x, monkeypatch):
     n, m = 10_000, 1_200
     rng = np.random.default_rng(0)

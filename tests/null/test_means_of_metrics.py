@@ -105,8 +105,16 @@ def test_means_equal_enumeration(metric, name):
 
 
 @pytest.mark.numeric
-@pytest.mark.parametrize("name", RUNS)
-@pytest.mark.parametrize("metric", METRICS, ids=repr)
+@pytest.mark.parametrize(
+    ("metric", "name"),
+    [
+        pytest.param(
+            metric, name, marks=[pytest.mark.long] * ((i + j) % 5 > 1), id=f"{metric!r}-{name}"
+        )
+        for i, metric in enumerate(METRICS)
+        for j, name in enumerate(RUNS)
+    ],
+)
 def test_tails_that_are_not_listed_keep_their_stated_error(metric, name):
     means, run = means_of(metric, RUNS[name]), Counter(RUNS[name])
     null = MeanDistribution(

@@ -27,11 +27,15 @@ def share_of_significant(n, m, options, auc, n_data_sets, rng):
     return n_significant / n_data_sets
 
 
-@pytest.mark.parametrize("model", ["wallenius", "binormal"])
 @pytest.mark.parametrize(
-    "options", [{}, {"metric": "recall@0.05"}, {"metric": "roc_auc"}], ids=repr
+    ("n", "m", "auc", "options", "model"),
+    [
+        pytest.param(*size, options, model, marks=[pytest.mark.long] * ((h + i + j) % 2))
+        for h, size in enumerate([(1000, 50, 0.62), (20_000, 100, 0.6)])
+        for i, options in enumerate([{}, {"metric": "recall@0.05"}, {"metric": "roc_auc"}])
+        for j, model in enumerate(["wallenius", "binormal"])
+    ],
 )
-@pytest.mark.parametrize(("n", "m", "auc"), [(1000, 50, 0.62), (20_000, 100, 0.6)])
 def test_power_is_the_share_of_significant_tests(n, m, auc, options, model, long):
     n_data_sets = 4000 if long else 200
     options = options | {"model": model}

@@ -50,7 +50,7 @@ def test_share_above_the_simultaneous_bound_is_the_attained_level(n, m, levels, 
 
 @pytest.mark.parametrize(("n", "m"), CELLS)
 def test_minimum_hypergeometric_pvalues_are_nearly_uniform(n, m, n_rankings):
-    n_tests = n_rankings // 20
+    n_tests = n_rankings // 40
     pvalues = []
     for ranks in random_ranks(n, m, n_tests, 12):
         hits = np.zeros(n, dtype=int)
