@@ -109,8 +109,8 @@ SIGNATURES = {
         f"(n_samples, n_positives, *, metric='average_precision', {DISTRIBUTION_OPTIONS})"
     ),
     "metric_test": (
-        f"(y_true, y_score=None, *, metric='average_precision', {LABELS}, {WEIGHTS}, "
-        f"groups=None, {PERMUTATIONS})"
+        f"(y_true, y_score=None, *, metric='average_precision', {LABELS}, groups=None, "
+        f"{PERMUTATIONS})"
     ),
     "adjusted_average_precision_score": (
         "(y_true, y_score=None, *, k=None, normalize='min', pos_label=1)"
@@ -122,8 +122,7 @@ SIGNATURES = {
     "average_precision_neg_log10_pvalue": f"(y_true, y_score=None, *, {SCORE_OPTIONS})",
     "average_precision_pvalue": f"(y_true, y_score=None, *, {SCORE_OPTIONS})",
     "average_precision_test": (
-        f"(y_true, y_score=None, *, k=None, normalize='min', {LABELS}, {WEIGHTS}, groups=None, "
-        f"{PERMUTATIONS})"
+        f"(y_true, y_score=None, *, {LABELS}, {WEIGHTS}, groups=None, {PERMUTATIONS})"
     ),
     "PrecisionRecallPosterior": "(tp, fp, fn, prior=0.5)",
     "PrecisionRecallPosterior.f_score": "(self, beta=1.0)",
@@ -362,6 +361,8 @@ NULL_DISTRIBUTIONS = [
 # Metrics differ in the approximations that they have, and average precision has a k that may be
 # left out, while those at k take several.
 # The null distribution of any metric also accepts sequences of sizes, and some tests queries.
+# Parameters of average precision alone, the one metric that takes weights.
+OF_WEIGHTS = {"sample_weight", "weights_follow"}
 DIFFER = {"k", "method", "n_samples", "n_positives", "tie_sizes", "y_true"}
 
 
@@ -382,8 +383,8 @@ def test_tests_by_name_have_the_parameters_of_the_test_of_any_metric(name):
     for joint, (kind, _) in own.items():
         # The three ways to restrict permutations share an entry, and are described there in full.
         for parameter in (names.strip() for names in joint.split(",")):
-            assert parameter in separate | {"k", "normalize"}
-            if parameter not in DIFFER | {"normalize"}:
+            assert parameter in separate | {"k"} | OF_WEIGHTS
+            if parameter not in DIFFER | OF_WEIGHTS:
                 assert complete[parameter][0] == kind, parameter
 
 

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from sklearn_rankinf._metrics import AveragePrecision, RecallAtK, as_metric, check_queries_alone
 from sklearn_rankinf._null import (
-    check_takes_weights,
     masses,
     observe,
     warn_of_design,
@@ -49,8 +48,6 @@ def metric_test(
     average: str | None = None,
     alternative: str = "greater",
     method: str = "auto",
-    sample_weight: ArrayLike | None = None,
-    weights_follow: str = "label",
     groups: Iterable[Hashable] | None = None,
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
@@ -98,15 +95,6 @@ def metric_test(
         any further methods of the metric; see :func:`metric_null_distribution`. With weights,
         averages, strata, clusters or order the null distribution has no closed form: ``"auto"``
         uses permutation, and methods other than these two raise an error.
-    sample_weight : array-like of shape (n_samples,), optional
-        Non-negative weights, as in scikit-learn; only for average precision of the whole
-        ranking. Equal weights have no effect.
-    weights_follow : {"label", "score"}, default="label"
-        Whether weights stay with the labels or with the scores under the null hypothesis. With
-        ``"label"`` labels and weights are permuted together over the scores: valid if weights and
-        scores are related only through the labels, as for class weights. With ``"score"`` the
-        weights stay with the scores and the labels are permuted: valid if weights and labels are
-        related only through the scores. A warning is given if a rank test finds another relation.
     groups : array-like of shape (n_samples,), optional
         The query of each sample: any hashable values, in any order. The mean of the metric over the
         queries is tested, and each query. Scores are compared, and labels permuted, only within
@@ -302,8 +290,6 @@ def metric_test(
         average=average,
         alternative=alternative,
         method=method,
-        sample_weight=sample_weight,
-        weights_follow=weights_follow,
         groups=groups,
         strata=strata,
         clusters=clusters,
@@ -367,8 +353,6 @@ def _test(
         order=order,
         block_length=block_length,
     )
-    if sample.is_graded and sample_weight is not None:
-        check_takes_weights(metric)
     if sample.n_classes == 1:
         average = None
     warn_of_design(sample, average, weights_follow)
@@ -416,8 +400,6 @@ def average_precision_test(
     y_true: Labels,
     y_score: ArrayLike | None = None,
     *,
-    k: float | None = None,
-    normalize: str = "min",
     pos_label: PosLabel = 1,
     average: str | None = None,
     alternative: str = "greater",
@@ -449,12 +431,6 @@ def average_precision_test(
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Scores, larger for samples more likely to be positive. For several classes one column per
         class, in sorted order of the labels. Required unless `y_true` is a ranking.
-    k : int or float, optional
-        Cut-off, to test average precision at `k`: an int of at least 1 is a number of samples, a
-        float between 0 and 1 is a fraction of `n_samples`, rounded up.
-    normalize : {"min", "positives"}, default="min"
-        Divisor of average precision at `k`: the smaller of `n_positives` and `k`, or
-        `n_positives`. Without `k` both are the same.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored if `y_true` is a ranking or has several classes.
     average : {"macro", "weighted", "micro"}, optional
@@ -465,9 +441,13 @@ def average_precision_test(
     method : {"auto", "analytic", "permutation", "normal", "pearson3", "zhang_su"}, default="auto"
         How the p-value is computed; see :func:`ap_null_distribution`.
     sample_weight : array-like of shape (n_samples,), optional
-        Non-negative weights, without `k`.
+        Non-negative weights, as in scikit-learn. Equal weights have no effect.
     weights_follow : {"label", "score"}, default="label"
-        Whether weights stay with the labels or with the scores under the null hypothesis.
+        Whether weights stay with the labels or with the scores under the null hypothesis. With
+        ``"label"`` labels and weights are permuted together over the scores: valid if weights and
+        scores are related only through the labels, as for class weights. With ``"score"`` the
+        weights stay with the scores and the labels are permuted: valid if weights and labels are
+        related only through the scores. A warning is given if a rank test finds another relation.
     groups : array-like of shape (n_samples,), optional
         The query of each sample, to test mean average precision over the queries, and each query.
     strata, clusters, order : array-like of shape (n_samples,), optional
@@ -534,7 +514,7 @@ def average_precision_test(
     (0.9167, 2.0)
     """
     return _test(
-        AveragePrecision(k, normalize),
+        AveragePrecision(),
         y_true,
         y_score,
         pos_label=pos_label,

@@ -141,10 +141,6 @@ def test_tests_by_name_and_by_object(name, metric, method, data):
     ("test", "metric"),
     [
         (average_precision_test, AveragePrecision()),
-        (
-            functools.partial(average_precision_test, k=5, normalize="positives"),
-            AveragePrecision(5, "positives"),
-        ),
         (functools.partial(recall_at_k_test, k=7), RecallAtK(7)),
     ],
 )
@@ -654,12 +650,8 @@ def test_averages_in_scorers_and_searches(three_classes):
         assert scorer(estimator, y_score, y_true) == expected.statistic
 
 
-def test_averages_and_weights_that_there_are_not(three_classes):
+def test_averages_that_there_are_not(three_classes):
     with pytest.raises(ValueError, match=r"metric=ReciprocalRank\(\) has no average over classes"):
         metric_test(*three_classes, metric="reciprocal_rank", average="macro")
     with pytest.raises(ValueError, match="average='samples' ranks the classes within each"):
         metric_test(*three_classes, metric="roc_auc", average="samples")
-    weights = np.arange(1.0, 49.0)
-    for metric in (RocAuc(), RecallAtK(3), Bedroc(), ReciprocalRank(), Zipf()):
-        with pytest.raises(ValueError, match="takes no sample_weight: leave it out, or use"):
-            metric_test(*three_classes, metric=metric, sample_weight=weights)

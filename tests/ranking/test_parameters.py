@@ -12,7 +12,12 @@ import numpy as np
 import pytest
 
 import sklearn_rankinf as rankinf
-from sklearn_rankinf import RankStatistic, metric_null_distribution, metric_test
+from sklearn_rankinf import (
+    RankStatistic,
+    average_precision_test,
+    metric_null_distribution,
+    metric_test,
+)
 
 Y_TRUE = np.array([1, 1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0])
 Y_SCORE = np.array([9.0, 8, 7, 6, 5, 4, 3.5, 3, 2, 1, 0.5, 0])
@@ -461,7 +466,9 @@ OPTIONS = {
     "alternative": lambda x: metric_test(*DATA, alternative=x),
     "method": lambda x: metric_test(*DATA, method=x),
     "average": lambda x: metric_test(*DATA, average=x),
-    "weights_follow": lambda x: metric_test(*DATA, sample_weight=Y_SCORE + 1, weights_follow=x),
+    "weights_follow": lambda x: average_precision_test(
+        *DATA, sample_weight=Y_SCORE + 1, weights_follow=x
+    ),
     "normalize": lambda x: rankinf.AveragePrecision(3, normalize=x),
     "output": lambda x: rankinf.make_significance_scorer(output=x),
     "model": lambda x: rankinf.metric_power(20, 5, odds=2.0, model=x),

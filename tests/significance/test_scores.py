@@ -24,11 +24,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from sklearn_rankinf import (
+    AveragePrecision,
     Ranking,
     adjusted_average_precision_score,
     average_precision_neg_log10_pvalue,
     average_precision_pvalue,
     average_precision_test,
+    metric_test,
     standardized_average_precision_score,
 )
 
@@ -82,7 +84,7 @@ def test_values_against_enumeration(y_score, tie_sizes):
 
 @pytest.mark.parametrize("options", [{}, {"k": 3}, {"k": 0.25, "normalize": "positives"}])
 def test_values_are_those_of_the_test(options):
-    result = average_precision_test(Y_TRUE, Y_SCORE, **options)
+    result = metric_test(Y_TRUE, Y_SCORE, metric=AveragePrecision(**options))
     for score, field in FIELDS.items():
         assert score(Y_TRUE, Y_SCORE, **options) == getattr(result, field)
     neg_log10 = average_precision_neg_log10_pvalue(Y_TRUE, Y_SCORE, **options)

@@ -17,9 +17,9 @@ from sklearn.metrics import average_precision_score, make_scorer, precision_scor
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from sklearn_rankinf import (
+    AveragePrecision,
     Ranking,
     average_precision_at_k_score,
-    average_precision_test,
     metric_test,
     precision_at_k_score,
     r_precision_score,
@@ -106,10 +106,11 @@ def test_scores_are_the_statistics_of_the_tests(k):
     for score, test in (
         (recall_at_k_score, recall_at_k_test),
         (precision_at_k_score, precision_at_k_test),
-        (average_precision_at_k_score, average_precision_test),
     ):
         assert score(Y_TRUE, Y_SCORE, k=k) == test(Y_TRUE, Y_SCORE, k=k).statistic
-    by_positives = average_precision_test(Y_TRUE, Y_SCORE, k=k, normalize="positives").statistic
+    by_positives = metric_test(Y_TRUE, Y_SCORE, metric=AveragePrecision(k, "positives")).statistic
+    at_k = metric_test(Y_TRUE, Y_SCORE, metric=AveragePrecision(k)).statistic
+    assert average_precision_at_k_score(Y_TRUE, Y_SCORE, k=k) == at_k
     score = average_precision_at_k_score(Y_TRUE, Y_SCORE, k=k, normalize="positives")
     assert score == by_positives
 

@@ -15,6 +15,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import average_precision_score
 
 from sklearn_rankinf import (
+    AveragePrecision,
     Ranking,
     ap_null_distribution,
     average_precision_test,
@@ -194,7 +195,7 @@ def test_at_k_without_ties(k, normalize):
     ranks = (1, 4, 5)
     values = np.sort([at_k(r) for r in placements(n_samples, n_positives)])
     y_true = [int(rank in ranks) for rank in range(1, n_samples + 1)]
-    result = average_precision_test(y_true, list(range(9, 0, -1)), k=k, normalize=normalize)
+    result = metric_test(y_true, list(range(9, 0, -1)), metric=AveragePrecision(k, normalize))
     assert result.statistic == pytest.approx(at_k(ranks), rel=1e-12)
     assert result.pvalue == pytest.approx(
         enumerated_pvalue(values, at_k(ranks), "greater"), rel=1e-12
@@ -205,8 +206,8 @@ def test_at_k_without_ties(k, normalize):
 def test_k_as_a_fraction_is_rounded_up():
     y_true, y_score = [1, 0, 0, 1, 1, 0, 0, 0, 0, 0], list(range(10, 0, -1))
     for fraction, k in ((0.3, 3), (0.31, 4), (0.05, 1)):
-        by_fraction = average_precision_test(y_true, y_score, k=fraction)
-        by_count = average_precision_test(y_true, y_score, k=k)
+        by_fraction = metric_test(y_true, y_score, metric=AveragePrecision(fraction))
+        by_count = metric_test(y_true, y_score, metric=AveragePrecision(k))
         assert by_fraction.statistic == by_count.statistic
         assert by_fraction.pvalue == by_count.pvalue
 
@@ -214,17 +215,17 @@ def test_k_as_a_fraction_is_rounded_up():
 def test_k_of_all_samples_is_average_precision(random_data):
     for y_true, y_score, _ in random_data:
         whole = average_precision_test(y_true, y_score)
-        at_n = average_precision_test(y_true, y_score, k=len(y_true))
-        at_n_of_positives = average_precision_test(
-            y_true, y_score, k=len(y_true), normalize="positives"
-        )
+        at_n = metric_test(y_true, y_score, metric=AveragePrecision(len(y_true)))
+        of_positives = AveragePrecision(len(y_true), "positives")
+        at_n_of_positives = metric_test(y_true, y_score, metric=of_positives)
         assert at_n.statistic == pytest.approx(whole.statistic, rel=1e-12)
         assert at_n.pvalue == pytest.approx(whole.pvalue, rel=1e-12)
         assert at_n_of_positives.pvalue == pytest.approx(whole.pvalue, rel=1e-12)
 
 
 def test_at_1_of_a_constant_score_is_the_prevalence():
-    assert average_precision_test([1, 0, 0, 0], [2] * 4, k=1).statistic == pytest.approx(1 / 4)
+    at_1 = metric_test([1, 0, 0, 0], [2] * 4, metric="average_precision@1")
+    assert at_1.statistic == pytest.approx(1 / 4)
 
 
 def test_log10_pvalue_is_finite_where_the_pvalue_underflows():
@@ -355,9 +356,9 @@ def test_single_sample(label, statistic):
 
 
 def test_single_class_at_k():
-    result = average_precision_test([1] * 4, [4, 3, 2, 1], k=2)
+    result = metric_test([1] * 4, [4, 3, 2, 1], metric="average_precision@2")
     assert (result.statistic, result.pvalue) == (pytest.approx(1.0), 1.0)
-    result = average_precision_test([1] * 4, [4, 3, 2, 1], k=2, normalize="positives")
+    result = metric_test([1] * 4, [4, 3, 2, 1], metric=AveragePrecision(2, "positives"))
     assert (result.statistic, result.pvalue) == (pytest.approx(0.5), 1.0)
     assert math.isnan(result.adjusted_statistic)
 
@@ -392,13 +393,7 @@ Y_TRUE, Y_SCORE = [0, 1, 0, 1], [0.1, 0.4, 0.3, 0.2]
     [
         ({"alternative": "more"}, ValueError, r"alternative must be .*; got 'more'"),
         ({"method": "guess"}, ValueError, r"method.*'guess'"),
-        ({"normalize": "max"}, ValueError, r"normalize.*'max'"),
-        ({"k": 0}, ValueError, r"k.*0"),
-        ({"k": 5}, ValueError, r"k.*5"),
-        ({"k": 1.5}, (TypeError, ValueError), r"k.*1\.5"),
-        ({"k": "3"}, (TypeError, ValueError), r"k.*'3'"),
         ({"n_resamples": 0, "method": "permutation"}, ValueError, r"n_resamples.*0"),
-        ({"k": 2, "method": "zhang_su"}, ValueError, r"'zhang_su' is an approximation for average"),
         ({"random_state": "seed"}, ValueError, r"seed"),
         ({"pos_label": 2}, ValueError, r"pos_label=2 is not a label of y_true"),
     ],
@@ -406,6 +401,26 @@ Y_TRUE, Y_SCORE = [0, 1, 0, 1], [0.1, 0.4, 0.3, 0.2]
 def test_wrong_options(options, error, message):
     with pytest.raises(error, match=message):
         average_precision_test(Y_TRUE, Y_SCORE, **options)
+
+
+@pytest.mark.parametrize(
+    ("cut_off", "message"),
+    [
+        ({"normalize": "max"}, r"normalize.*'max'"),
+        ({"k": 0}, r"k.*0"),
+        ({"k": 5}, r"k.*5"),
+        ({"k": 1.5}, r"k.*1\.5"),
+        ({"k": "3"}, r"k.*'3'"),
+    ],
+)
+def test_wrong_cut_offs(cut_off, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        metric_test(Y_TRUE, Y_SCORE, metric=AveragePrecision(**cut_off))
+
+
+def test_zhang_su_needs_the_whole_ranking():
+    with pytest.raises(ValueError, match="'zhang_su' is an approximation for average"):
+        metric_test(Y_TRUE, Y_SCORE, metric="average_precision@2", method="zhang_su")
 
 
 def test_wrong_data():

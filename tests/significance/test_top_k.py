@@ -24,7 +24,6 @@ from sklearn_rankinf import (
     Ranking,
     RecallAtK,
     ap_null_distribution,
-    average_precision_test,
     metric_null_distribution,
     metric_test,
     min_hits_at_k,
@@ -581,7 +580,7 @@ def test_perfect_rankings_are_adjusted_to_one():
         result = test(y_true, np.arange(20)[::-1], k=k)
         assert_allclose(result.adjusted_statistic, 1.0, rtol=1e-14)
     for normalize in ("min", "positives"):
-        result = average_precision_test(y_true, np.arange(20)[::-1], k=3, normalize=normalize)
+        result = metric_test(y_true, np.arange(20)[::-1], metric=AveragePrecision(3, normalize))
         assert_allclose(result.adjusted_statistic, 1.0, rtol=1e-14)
 
 
