@@ -6,6 +6,7 @@ from functools import partial
 from sklearn.metrics import average_precision_score, dcg_score, ndcg_score, roc_auc_score
 
 from sklearn_rankinf import (
+    AveragePrecision,
     Bedroc,
     DiscountedCumulativeGain,
     EnrichmentAtK,
@@ -66,6 +67,7 @@ rie_test = _test_of(RobustInitialEnhancement, ["alpha"])
 rie_null_distribution = _null_distribution_of(RobustInitialEnhancement, ["alpha"])
 dcg_test = _test_of(*_OF_DCG)
 dcg_null_distribution = _null_distribution_of(*_OF_DCG)
+average_precision_at_k_test = _test_of(AveragePrecision, ["k", "normalize"])
 precision_at_k_test = _test_of(PrecisionAtK, ["k"])
 precision_at_k_null_distribution = _null_distribution_of(PrecisionAtK, ["k"])
 recall_at_k_null_distribution = _null_distribution_of(RecallAtK, ["k"])

@@ -27,7 +27,7 @@ LABELS = "pos_label=1, average=None, alternative='greater', method='auto'"
 WEIGHTS = "sample_weight=None, weights_follow='label'"
 
 PERMUTATIONS = (
-    "strata=None, clusters=None, order=None, block_length=None, n_resamples=9999, "
+    "strata=None, clusters=None, order=None, n_resamples=9999, "
     "n_exceedances=None, random_state=0, n_jobs=None, verbose=0"
 )
 
@@ -177,22 +177,22 @@ SIGNATURES = {
     ),
     "best_candidate_test": (
         "(y_true, y_score, *, metric='average_precision', standardize=True, strata=None, "
-        "clusters=None, order=None, block_length=None, pos_label=1, n_resamples=9999, "
+        "clusters=None, order=None, pos_label=1, n_resamples=9999, "
         "random_state=0, n_jobs=None, verbose=0)"
     ),
     "cross_val_significance": (
         "(estimator, X, y, *, groups=None, strata=None, clusters=None, order=None, "
-        "block_length=None, cv=None, metric='average_precision', method='auto', "
+        "cv=None, metric='average_precision', method='auto', "
         "params=None, n_resamples=None, random_state=0, n_jobs=None, verbose=0)"
     ),
     "search_permutation_test": (
         "(search, X, y, *, groups=None, strata=None, clusters=None, order=None, "
-        "block_length=None, params=None, n_resamples=99, random_state=0, n_jobs=None, verbose=0)"
+        "params=None, n_resamples=99, random_state=0, n_jobs=None, verbose=0)"
     ),
     "mean_average_precision_score": "(y_true, y_score, *, groups, pos_label=1)",
     "make_significance_scorer": (
         "(metric='average_precision', *, method='auto', output='neg_log10_pvalue', "
-        "pos_label=1, average=None, weights_follow='label', block_length=None, "
+        "pos_label=1, average=None, weights_follow='label', "
         "n_resamples=999, random_state=0, "
         "response_method=('decision_function', 'predict_proba'))"
     ),

@@ -160,7 +160,6 @@ def best_candidate_test(
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
     order: Iterable[Any] | None = None,
-    block_length: int | None = None,
     pos_label: PosLabel = 1,
     n_resamples: int = 9999,
     random_state: Any = 0,
@@ -200,9 +199,8 @@ def best_candidate_test(
         `strata`, of the same stratum.
     order : array-like of shape (n_samples,), optional
         Time or position of each sample, for a series whose labels are autocorrelated. Labels are
-        shifted along the series; each stratum is a separate series.
-    block_length : int, optional
-        With `order`, permute blocks of this many consecutive samples instead of shifting.
+        shifted along the series; each stratum is a separate series. With `clusters`, blocks of
+        consecutive samples, the blocks are permuted instead.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
     n_resamples : int, default=9999
@@ -308,7 +306,6 @@ def best_candidate_test(
         strata=strata,
         clusters=clusters,
         order=order,
-        block_length=block_length,
     )
     exchange = exchange_of(sample)
     if exchange is None or not sample.has_both:

@@ -155,7 +155,6 @@ def make_significance_scorer(
     pos_label: PosLabel = 1,
     average: str | None = None,
     weights_follow: str = "label",
-    block_length: int | None = None,
     n_resamples: int = 999,
     random_state: Any = 0,
     response_method: str | Sequence[str] = _RANKS_BY,
@@ -192,9 +191,6 @@ def make_significance_scorer(
     weights_follow : {"label", "score"}, default="label"
         Whether weights move with the labels or stay with the scores when labels are permuted; see
         :func:`metric_test`.
-    block_length : int, optional
-        Number of consecutive samples that are permuted as a block, if the scorer receives the
-        `order` of the samples; by default labels are shifted.
     n_resamples : int, default=999
         Number of random labellings for permutation. The p-value is never below
         ``1 / (n_resamples + 1)``.
@@ -331,9 +327,7 @@ def make_significance_scorer(
     weights_follow = check_weights_follow(weights_follow)
     if weights_follow != "label":
         check_takes_weights(metric, f"weights_follow={weights_follow!r}")
-    if block_length is not None:
-        block_length = check_integer(block_length, "block_length", 1)
-    options |= {"weights_follow": weights_follow, "block_length": block_length}
+    options["weights_follow"] = weights_follow
     # A worker process finds the metrics of the package by name; custom ones are sent to it.
     _check_response_method(response_method)
     check_pos_label(pos_label)
@@ -374,7 +368,6 @@ def significance_score(
     random_state: Any = 0,
     in_dict: bool = False,
     weights_follow: str = "label",
-    block_length: int | None = None,
     sample_weight: ArrayLike | None = None,
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
@@ -404,7 +397,6 @@ def significance_score(
         strata=strata,
         clusters=clusters,
         order=order,
-        block_length=block_length,
     )
     if not several and sample.n_positives == 0:
         if not in_dict or output == "statistic":

@@ -125,7 +125,6 @@ def search_permutation_test(
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
     order: Iterable[Any] | None = None,
-    block_length: int | None = None,
     params: Mapping[str, Any] | None = None,
     n_resamples: int = 99,
     random_state: Any = 0,
@@ -157,9 +156,8 @@ def search_permutation_test(
         label. The labels of whole clusters are permuted, among clusters of the same size.
     order : array-like of shape (n_samples,), optional
         Time or position of each sample, for a series whose labels are autocorrelated. Labels are
-        shifted along the series; each stratum is a separate series.
-    block_length : int, optional
-        With `order`, permute blocks of this many consecutive samples instead of shifting.
+        shifted along the series; each stratum is a separate series. With `clusters`, blocks of
+        consecutive samples, the blocks are permuted instead.
     params : dict, optional
         Parameters for the `fit` method of the search, for fitting its candidates and for metadata
         routing.
@@ -236,9 +234,7 @@ def search_permutation_test(
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     X, y, groups = indexable(X, y, groups)
     search = _prepared(search)
-    sample = sample_of_labels(
-        y, strata=strata, clusters=clusters, order=order, block_length=block_length
-    )
+    sample = sample_of_labels(y, strata=strata, clusters=clusters, order=order)
     exchange = exchange_of(sample)
     check_groups(sample, groups)
     check_permutations(sample)

@@ -261,7 +261,6 @@ def cross_val_significance(
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
     order: Iterable[Any] | None = None,
-    block_length: int | None = None,
     cv: Any = None,
     metric: str | Metric = "average_precision",
     method: str = "auto",
@@ -301,9 +300,8 @@ def cross_val_significance(
         Time or position of each sample, for a series whose labels are autocorrelated. Labels are
         shifted along the held-out samples of a fold, and along all samples for the refits; each
         stratum is a separate series. Requires permutation and folds of consecutive samples, such as
-        those of :class:`sklearn.model_selection.TimeSeriesSplit`.
-    block_length : int, optional
-        With `order`, permute blocks of this many consecutive samples instead of shifting.
+        those of :class:`sklearn.model_selection.TimeSeriesSplit`. With `clusters`, blocks of
+        consecutive samples, the blocks are permuted instead.
     cv : int, splitter or iterable, optional
         Cross-validation splitting strategy. An int, 5 by default, sets the number of shuffled folds
         with a fixed seed. They are stratified for classifiers and keep groups together if there are
@@ -460,9 +458,7 @@ def cross_val_significance(
         **tested,
     )
     X, y, groups = indexable(X, y, groups)
-    sample = sample_of_labels(
-        y, strata=strata, clusters=clusters, order=order, block_length=block_length
-    )
+    sample = sample_of_labels(y, strata=strata, clusters=clusters, order=order)
     exchange = exchange_of(sample)
     _check_has_mean(way, sample.design, scoring.method)
     fitting = {"groups": groups, "cv": cv, "params": params}

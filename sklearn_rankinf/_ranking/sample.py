@@ -21,7 +21,6 @@ from sklearn_rankinf._ranking.validation import (
     as_relevances,
     as_scores,
     as_weights,
-    check_integer,
     check_lengths,
     class_names,
     has_classes,
@@ -41,8 +40,8 @@ class Design:
 
     `strata`, `clusters` and `groups` number from 0 the stratum, the cluster and the query of each
     item, in order of appearance, and `names` lists what was numbered. `positions` are numbers in
-    the order of the times of the items, of which `block_length` are permuted as a block; None for
-    shifts. `weights` are relative to the largest one, and None if they are equal.
+    the order of the times of the items: labels are shifted along them, or clusters are blocks that
+    are permuted. `weights` are relative to the largest one, and None if they are equal.
     """
 
     n_items: int
@@ -50,7 +49,6 @@ class Design:
     clusters: Integers | None = None
     groups: Integers | None = None
     positions: Integers | None = None
-    block_length: int | None = None
     weights: Floats | None = None
     names: dict[str, list[Any]] = field(default_factory=dict)
 
@@ -60,23 +58,10 @@ class Design:
         n_items: int,
         *,
         order: Any = None,
-        block_length: Any = None,
         sample_weight: Any = None,
         **units: Any,
     ) -> Design:
         """Number strata, clusters and groups, and read order and weights."""
-        if block_length is not None:
-            block_length = check_integer(block_length, "block_length", 1)
-            if order is None:
-                raise ValueError(
-                    f"block_length={block_length} needs order, the time or position of each "
-                    "sample, to form blocks of consecutive samples; pass order."
-                )
-        if order is not None and units.get("clusters") is not None:
-            raise ValueError(
-                "order and clusters cannot be combined: labels are either shifted along a series "
-                "or exchanged between clusters; omit one of them (pass several series as strata)."
-            )
         codes, names = {}, {}
         for name, what in _UNITS:
             if units.get(name) is not None:
@@ -86,7 +71,6 @@ class Design:
             n_items,
             **codes,
             positions=None if order is None else _as_positions(order, strata, n_items),
-            block_length=block_length,
             weights=None if sample_weight is None else as_weights(sample_weight, n_items),
             names=names,
         )
@@ -100,7 +84,6 @@ class Design:
             rows.size,
             **codes,
             positions=None if self.positions is None else self.positions[rows],
-            block_length=self.block_length,
             weights=None if self.weights is None else self.weights[rows],
             names=names,
         )
@@ -133,8 +116,9 @@ class Design:
             return None
         strata = np.zeros(self.n_items, dtype=np.int64) if self.strata is None else self.strata
         if self.positions is not None:
-            blocks = None if self.block_length is None else self._blocks(strata)
-            return strata, blocks, self.positions, "blocks"
+            if self.clusters is not None:
+                self._check_blocks(strata)
+            return strata, self.clusters, self.positions, "blocks"
         if self.clusters is None:
             return strata, np.arange(self.n_items), None, "clusters"
         self.check_clusters(strata, labels)
@@ -159,22 +143,22 @@ class Design:
                 "one; omit strata or clusters, or split the cluster."
             )
 
-    def _blocks(self, series: Integers) -> Integers:
+    def _check_blocks(self, series: Integers) -> None:
+        """Raise an error for clusters that are not blocks of consecutive items of one series."""
+        clusters, names = self.clusters, self.names["clusters"]
+        assert clusters is not None
         assert self.positions is not None
-        assert self.block_length is not None
-        lengths = np.bincount(series)
-        if 2 * self.block_length > lengths.max():
+        in_order = clusters[np.lexsort((self.positions, series))]
+        is_first = np.r_[True, np.diff(in_order) != 0]
+        n_parts = np.bincount(in_order[is_first])
+        differs = _differs_within(clusters, series[:, None])
+        if differs is not None or n_parts.max() > 1:
+            cluster = int(np.argmax(n_parts)) if differs is None else differs
             raise ValueError(
-                f"block_length={self.block_length} leaves no two blocks to exchange in series of "
-                f"at most {lengths.max()} samples: it must be at most {lengths.max() // 2}."
+                f"Cluster {names[cluster]!r} is not a block of consecutive samples of one series, "
+                "but with order the clusters are the blocks that are permuted: number them along "
+                "the series, as in rank_of_time // 50, or omit clusters or order."
             )
-        starts = np.cumsum(lengths) - lengths
-        in_order = np.lexsort((self.positions, series))
-        places = np.arange(series.size) - starts[series[in_order]]
-        first_block = np.r_[0, np.cumsum(-(-lengths // self.block_length))[:-1]]
-        blocks = np.empty_like(series)
-        blocks[in_order] = first_block[series[in_order]] + places // self.block_length
-        return blocks
 
     @property
     def is_simple(self) -> bool:
@@ -381,7 +365,7 @@ class Sample:
 def _check_has_items(y_true: Any, y_score: Any, design: Mapping[str, Any]) -> None:
     """Raise an error if values for each item are given with a ranking."""
     for name, values in design.items():
-        if values is not None and name != "block_length":
+        if values is not None:
             raise TypeError(
                 f"{name} needs y_true and y_score, because a Ranking contains counts and does not "
                 f"identify the samples; got y_true of type {type(y_true).__name__} and y_score of "

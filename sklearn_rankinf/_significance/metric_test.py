@@ -52,7 +52,6 @@ def metric_test(
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
     order: Iterable[Any] | None = None,
-    block_length: int | None = None,
     n_resamples: int = 9999,
     n_exceedances: int | None = None,
     random_state: Any = 0,
@@ -115,10 +114,9 @@ def metric_test(
         are autocorrelated. The sequence of labels is shifted along the samples, and labels shifted
         past the end re-enter at the beginning. With `strata`, each stratum is a separate series.
         Only the order of the samples matters, not the time between them. If there are at most
-        `n_resamples` shifts, all of them are enumerated. The p-value is computed by permutation.
-    block_length : int, optional
-        With `order`, permute blocks of this many consecutive samples instead of shifting. An
-        incomplete block at the end of a series keeps its labels.
+        `n_resamples` shifts, all of them are enumerated. With `clusters`, blocks of consecutive
+        samples such as ``rank_of_time // 50``, blocks of the same size are permuted instead, with
+        whatever labels they have. The p-value is computed by permutation.
     n_resamples : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
@@ -294,7 +292,6 @@ def metric_test(
         strata=strata,
         clusters=clusters,
         order=order,
-        block_length=block_length,
         n_resamples=n_resamples,
         n_exceedances=n_exceedances,
         random_state=random_state,
@@ -318,7 +315,6 @@ def _test(
     strata: Iterable[Hashable] | None,
     clusters: Iterable[Hashable] | None,
     order: Iterable[Any] | None,
-    block_length: int | None,
     groups: Iterable[Hashable] | None = None,
     **options: Any,
 ) -> Any:
@@ -351,7 +347,6 @@ def _test(
         strata=strata,
         clusters=clusters,
         order=order,
-        block_length=block_length,
     )
     if sample.n_classes == 1:
         average = None
@@ -410,7 +405,6 @@ def average_precision_test(
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
     order: Iterable[Any] | None = None,
-    block_length: int | None = None,
     n_resamples: int = 9999,
     n_exceedances: int | None = None,
     random_state: Any = 0,
@@ -452,8 +446,6 @@ def average_precision_test(
         The query of each sample, to test mean average precision over the queries, and each query.
     strata, clusters, order : array-like of shape (n_samples,), optional
         Stratum, cluster or time of each sample, which restrict how labels are permuted.
-    block_length : int, optional
-        With `order`, number of consecutive samples that are permuted as a block.
     n_resamples : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
@@ -527,7 +519,6 @@ def average_precision_test(
         strata=strata,
         clusters=clusters,
         order=order,
-        block_length=block_length,
         n_resamples=n_resamples,
         n_exceedances=n_exceedances,
         random_state=random_state,
@@ -548,7 +539,6 @@ def recall_at_k_test(
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
     order: Iterable[Any] | None = None,
-    block_length: int | None = None,
     n_resamples: int = 9999,
     n_exceedances: int | None = None,
     random_state: Any = 0,
@@ -583,8 +573,6 @@ def recall_at_k_test(
         How the p-value is computed; see :func:`metric_null_distribution`.
     strata, clusters, order : array-like of shape (n_samples,), optional
         Stratum, cluster or time of each sample, which restrict how labels are permuted.
-    block_length : int, optional
-        With `order`, number of consecutive samples that are permuted as a block.
     n_resamples : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
@@ -654,7 +642,6 @@ def recall_at_k_test(
         strata=strata,
         clusters=clusters,
         order=order,
-        block_length=block_length,
         n_resamples=n_resamples,
         n_exceedances=n_exceedances,
         random_state=random_state,

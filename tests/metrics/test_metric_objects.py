@@ -462,7 +462,10 @@ def test_sentences():
             {"clusters": np.arange(60) // 3, "strata": np.arange(60) // 30},
             "random labellings of 20 clusters in 2 strata",
         ),
-        ({"order": np.arange(60), "block_length": 4}, "random labellings of 15 blocks"),
+        (
+            {"order": np.arange(60), "clusters": np.arange(60) // 4},
+            "random labellings of 15 blocks",
+        ),
         (
             {"order": np.arange(60), "strata": np.arange(60) // 30},
             "all circular shifts of 2 series",

@@ -758,7 +758,7 @@ def series():
     return X, y
 
 
-@pytest.mark.parametrize("options", [{}, {"block_length": 15}])
+@pytest.mark.parametrize("options", [{}, {"clusters": np.arange(600) // 15}])
 def test_folds_of_a_series_are_tested_by_themselves(options, series):
     X, y = series
     cv = TimeSeriesSplit(3)
@@ -775,8 +775,9 @@ def test_folds_of_a_series_are_tested_by_themselves(options, series):
     )
     for fold, (train, held_out) in zip(result.fold_tests, cv.split(X), strict=True):
         scores = clone(LOGISTIC).fit(X[train], y[train]).decision_function(X[held_out])
+        own_options = {name: of_items[held_out] for name, of_items in options.items()}
         own = average_precision_test(
-            y[held_out], scores, order=held_out, n_resamples=299, random_state=0, **options
+            y[held_out], scores, order=held_out, n_resamples=299, random_state=0, **own_options
         )
         assert fold.pvalue == own.pvalue
         assert fold.pvalue != average_precision_test(y[held_out], scores).pvalue
@@ -860,12 +861,10 @@ def test_folds_of_whole_series(series):
         assert fold.pvalue == own.pvalue
 
 
-def test_order_and_clusters_exclude_each_other(series):
+def test_clusters_along_a_series_are_blocks(series):
     X, y = series
-    with pytest.raises(ValueError, match="order and clusters cannot be combined"):
-        cross_val_significance(LOGISTIC, X, y, order=np.arange(600), clusters=np.arange(600))
-    with pytest.raises(ValueError, match="block_length=5 needs order"):
-        search_permutation_test(GridSearchCV(NEIGHBOURS, GRID), X, y, block_length=5)
+    with pytest.raises(ValueError, match="Cluster 0 is not a block of consecutive samples"):
+        cross_val_significance(LOGISTIC, X, y, order=np.arange(600), clusters=np.arange(600) % 5)
 
 
 # Refits.

@@ -447,8 +447,6 @@ def test_restrictions_that_cannot_be():
         best_candidate_test([1, 1, 0, 0, 0, 0], scores, strata=[1, 1, 0, 0, 0, 0])
     with pytest.raises(ValueError, match="The labels in cluster 'a' differ"):
         best_candidate_test([1, 0, 0, 0, 0, 0], scores, clusters=list("aabbcc"))
-    with pytest.raises(ValueError, match="block_length=2 needs order"):
-        best_candidate_test([1, 0, 0, 0, 0, 0], scores, block_length=2)
     with pytest.warns(UndefinedMetricWarning, match="only one class"):
         result = best_candidate_test([0] * 6, scores, clusters=list("aabbcc"))
     assert_array_equal(result.pvalue, [1.0, 1.0])

@@ -18,6 +18,7 @@ import polars as pl
 import pytest
 from by_name import (
     NAMED,
+    average_precision_at_k_test,
     bedroc_test,
     dcg_test,
     enrichment_at_k_test,
@@ -183,7 +184,7 @@ def test_average_precision_at_k(restriction, normalize):
     values = [
         average_precision_at_k_score(y, y_score, **at_k) for y in labellings(y_true, **options)
     ]
-    result = quiet(average_precision_test, y_true, y_score, **at_k, **options)
+    result = quiet(average_precision_at_k_test, y_true, y_score, **at_k, **options)
     assert_same_distribution(result.null_distribution, values)
     best = min(y_true.sum(), 5) / (min(y_true.sum(), 5) if normalize == "min" else y_true.sum())
     mean = result.null_distribution.mean()

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from by_name import (
     NAMED,
+    average_precision_at_k_test,
     bedroc_test,
     dcg_test,
     enrichment_at_k_test,
@@ -61,7 +62,7 @@ def zipf_score(y_true, y_score):
 
 TESTS = {
     "average_precision": (average_precision_test, average_precision_score, {}),
-    "at_k": (average_precision_test, average_precision_at_k_score, {"k": 4}),
+    "at_k": (average_precision_at_k_test, average_precision_at_k_score, {"k": 4}),
     "roc_auc": (NAMED["roc_auc"].test, roc_auc_score, {}),
     "dcg": (dcg_test, lambda y, s: dcg_score([y], [s]), {}),
     "bedroc": (bedroc_test, Bedroc(), {}),
@@ -97,6 +98,16 @@ def all_shifts(rows, times, strata=None):
         for own, shift in zip(members, shifts, strict=True):
             moved[own] = np.roll(rows[own], shift, axis=0)
         yield moved
+
+
+def blocks_of(times, length, strata=None):
+    """Numbers of the blocks of so many consecutive samples of each series."""
+    strata = np.zeros(len(times), dtype=int) if strata is None else strata
+    blocks = np.empty(len(times), dtype=int)
+    for stratum in np.unique(strata):
+        own = np.flatnonzero(strata == stratum)
+        blocks[own] = 1000 * stratum + np.argsort(np.argsort(np.asarray(times)[own])) // length
+    return blocks
 
 
 def all_orders_of_blocks(rows, times, block_length, strata=None):
@@ -292,7 +303,7 @@ def test_pvalue_of_blocks(name, with_strata, n_scores):
     orders = all_orders_of_blocks(y_true, times, 3, strata)
     values = [score(y, y_score, **arguments) for y in orders]
     observed = score(y_true, y_score, **arguments)
-    options = {"order": times, "block_length": 3, "strata": strata}
+    options = {"order": times, "clusters": blocks_of(times, 3, strata), "strata": strata}
     result = quiet(test, y_true, y_score, **options, **arguments)
     assert result.n_resamples == 9999
     x = np.unique(np.round(values, 10))
@@ -317,7 +328,7 @@ def test_weighted_blocks():
         y_score,
         sample_weight=weights,
         order=times,
-        block_length=3,
+        clusters=blocks_of(times, 3),
     )
     p = share(values, average_precision_score(y_true, y_score, sample_weight=weights))
     assert abs(result.pvalue - p) <= Z * math.sqrt(p * (1 - p) / 9999) + 2e-4
@@ -326,7 +337,7 @@ def test_weighted_blocks():
 def test_blocks_of_one_are_random_labelling():
     y_true, y_score, times = series(n=60, n_positives=9)
     exact = average_precision_test(y_true, y_score).pvalue
-    blocks = average_precision_test(y_true, y_score, order=times, block_length=1)
+    blocks = average_precision_test(y_true, y_score, order=times, clusters=times)
     assert abs(blocks.pvalue - exact) <= Z * math.sqrt(exact * (1 - exact) / 9999) + 2e-4
 
 
@@ -348,7 +359,7 @@ def test_every_order_of_blocks_is_equally_likely():
 def test_few_orders_of_blocks():
     y_true = [1, 1, 0, 0, 0, 0, 1]
     with pytest.warns(UserWarning, match="blocks leave 3 different labellings") as caught:
-        average_precision_test(y_true, np.arange(7.0), order=range(7), block_length=2)
+        average_precision_test(y_true, np.arange(7.0), order=range(7), clusters=[*"aabbccd"])
     assert "1 of 7 samples keep their label, because all others in blocks of the same size" in str(
         caught[0].message
     )
@@ -434,27 +445,14 @@ Y, SCORES = [1, 0, 1, 0], [4, 3, 2, 1]
             "order must be different for all samples within a stratum; rows 1 and 3 both have 7",
         ),
         (
-            {"order": [1, 2, 3, 4], "clusters": [1, 2, 3, 4]},
+            {"order": [1, 2, 3, 4], "clusters": [*"abab"]},
             ValueError,
-            "order and clusters cannot be combined: labels are either shifted along a series or "
-            "exchanged",
-        ),
-        ({"block_length": 2}, ValueError, "block_length=2 needs order, the time or position"),
-        (
-            {"order": [1, 2, 3, 4], "block_length": 0},
-            ValueError,
-            "block_length must be at least 1; got 0",
+            "Cluster 'a' is not a block of consecutive samples of one series",
         ),
         (
-            {"order": [1, 2, 3, 4], "block_length": 1.5},
-            TypeError,
-            "block_length must be an integer; got 1.5",
-        ),
-        (
-            {"order": [1, 2, 3, 4], "block_length": 3},
+            {"order": [1, 2, 3, 4], "clusters": [*"abbc"], "strata": [0, 0, 1, 1]},
             ValueError,
-            "block_length=3 leaves no two blocks to exchange in series of at most 4 "
-            "samples: it must be at most 2",
+            "Cluster 'b' is not a block of consecutive samples of one series",
         ),
         (
             {"order": [1, 2, 3, 4], "method": "analytic"},

@@ -91,13 +91,6 @@ OF_INTEGERS = {
     ),
     "metric_test, n_jobs": ("n_jobs", 1, lambda x: metric_test(*DATA, n_jobs=x)),
     "metric_test, verbose": ("verbose", 0, lambda x: metric_test(*DATA, verbose=x)),
-    "metric_test, block_length": (
-        "block_length",
-        2,
-        lambda x: metric_test(
-            *DATA, order=np.arange(12), block_length=x, method="permutation", n_resamples=30
-        ),
-    ),
     "ap_null_distribution, n_samples": (
         "n_samples",
         100,

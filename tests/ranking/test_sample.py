@@ -77,8 +77,6 @@ def test_a_ranking_without_its_items():
     assert (sample.n_items, sample.n_positives) == (3, 1)
     with pytest.raises(TypeError, match="clusters needs y_true and y_score, because a Ranking"):
         Sample.read(ranking, None, clusters=[1, 2, 3])
-    with pytest.raises(ValueError, match="block_length=2 needs order"):
-        Sample.read(ranking, None, block_length=2)
     with pytest.raises(TypeError, match="y_true is a Ranking, which does not identify the samples"):
         Sample.read(ranking, {"a": SCORES}, columns="rankers")
 
@@ -100,12 +98,6 @@ def test_a_ranking_without_its_items():
         (([1, 0], [1, 2]), {"clusters": [1]}, ValueError, "clusters must contain the cluster of"),
         (([1, 0], [1, 2]), {"groups": [1, None]}, ValueError, "groups lacks a query in row 1"),
         (([1, 0], [1, 2]), {"order": [1, 1]}, ValueError, "order must be different for all samp"),
-        (
-            ([1, 0], [1, 2]),
-            {"order": [1, 2], "clusters": [1, 2]},
-            ValueError,
-            "order and clusters cannot be combined",
-        ),
         (([1, 0], [1, 2]), {"sample_weight": [0, 0]}, ValueError, "sample_weight is 0 for all 2"),
     ],
 )
@@ -132,18 +124,18 @@ def test_what_may_be_exchanged():
     assert Design.read(4).exchangeable(labels) is None
     _, units, positions, name = Design.read(4, clusters=[*"aabb"]).exchangeable(labels)
     assert (units.tolist(), positions, name) == ([0, 0, 1, 1], None, "clusters")
-    _, units, positions, name = Design.read(4, order=[9, 7, 8, 6], block_length=2).exchangeable(
+    _, units, positions, name = Design.read(4, order=[9, 7, 8, 6], clusters=[*"baba"]).exchangeable(
         labels
     )
-    assert (units.tolist(), positions.tolist(), name) == ([1, 0, 1, 0], [3, 1, 2, 0], "blocks")
+    assert (units.tolist(), positions.tolist(), name) == ([0, 1, 0, 1], [3, 1, 2, 0], "blocks")
     _, units, positions, _ = Design.read(4, order=[9, 7, 8, 6]).exchangeable(labels)
     assert (units, positions.tolist()) == (None, [3, 1, 2, 0])
     with pytest.raises(ValueError, match="The labels in cluster 'b' differ"):
         Design.read(4, clusters=[*"baba"]).exchangeable(labels)
     with pytest.raises(ValueError, match="Cluster 'b' lies in several strata"):
         Design.read(4, clusters=[*"aabb"], strata=[1, 1, 1, 2]).exchangeable(labels)
-    with pytest.raises(ValueError, match="block_length=3 leaves no two blocks"):
-        Design.read(4, order=range(4), block_length=3).exchangeable(labels)
+    with pytest.raises(ValueError, match="Cluster 'a' is not a block of consecutive samples"):
+        Design.read(4, order=range(4), clusters=[*"abba"]).exchangeable(labels)
 
 
 @pytest.mark.parametrize("strata", [None, [0, 0, 0, 0, 1, 1, 1, 1, 1]])

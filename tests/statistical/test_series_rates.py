@@ -24,8 +24,9 @@ def pvalues(rho, n_data_sets, seed, signal=0.0, block_length=None, along_series=
         latent, y_score = autocorrelated(rng, rho), autocorrelated(rng, rho)
         y_true = np.zeros(N, dtype=int)
         y_true[np.argsort(-latent)[:M]] = 1
-        options = {"order": range(N), "block_length": block_length} if along_series else {}
+        options = {"order": range(N)} if along_series else {}
         if block_length is not None:
+            options |= {"clusters": np.arange(N) // block_length}
             options |= {"n_resamples": 199, "random_state": i}
         found[i] = average_precision_test(y_true, y_score + signal * latent, **options).pvalue
     return found
