@@ -24,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sklearn_rankinf import (
     average_precision_significance_scorer,
+    average_precision_test,
     cross_val_significance,
     make_significance_scorer,
     mean_average_precision_score,
@@ -90,8 +91,12 @@ def by_hand(model, data, output="zscore", metric="average_precision", fit_weight
     values = []
     for held_out, labels, scores in folds(model, *data, fit_weight=fit_weight):
         own = {name: np.asarray(column)[held_out] for name, column in of_samples.items()}
-        options |= {"metric": metric, "n_resamples": N_PERMUTATIONS}
-        values.append(getattr(metric_test(labels, scores, **own, **options), output))
+        options["n_resamples"] = N_PERMUTATIONS
+        if "sample_weight" in own:
+            result = average_precision_test(labels, scores, **own, **options)
+        else:
+            result = metric_test(labels, scores, metric=metric, **own, **options)
+        values.append(getattr(result, output))
     return np.array(values)
 
 
@@ -460,7 +465,7 @@ def test_metadata_without_routing_go_to_fit(name, data):
 def test_weights_reach_a_called_scorer_without_routing(data):
     fitted = LogisticRegression().fit(*data)
     found = scorer()(fitted, *data, sample_weight=WEIGHT)
-    expected = metric_test(
+    expected = average_precision_test(
         data[1],
         fitted.decision_function(data[0]),
         sample_weight=WEIGHT,
