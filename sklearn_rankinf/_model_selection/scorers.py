@@ -190,7 +190,7 @@ def make_significance_scorer(
         one.
     weights_follow : {"label", "score"}, default="label"
         Whether weights move with the labels or stay with the scores when labels are permuted; see
-        :func:`metric_test`.
+        :func:`average_precision_test`.
     n_resamples : int, default=999
         Number of random labellings for permutation. The p-value is never below
         ``1 / (n_resamples + 1)``.

@@ -91,9 +91,9 @@ def metric_test(
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
     method : str, default="auto"
         How the p-value is computed: ``"auto"``, ``"analytic"``, ``"permutation"``, ``"normal"`` and
-        any further methods of the metric; see :func:`metric_null_distribution`. With weights,
-        averages, strata, clusters or order the null distribution has no closed form: ``"auto"``
-        uses permutation, and methods other than these two raise an error.
+        any further methods of the metric; see :func:`metric_null_distribution`. With averages,
+        strata, clusters or order the null distribution has no closed form: ``"auto"`` uses
+        permutation, and methods other than these two raise an error.
     groups : array-like of shape (n_samples,), optional
         The query of each sample: any hashable values, in any order. The mean of the metric over the
         queries is tested, and each query. Scores are compared, and labels permuted, only within
@@ -139,25 +139,24 @@ def metric_test(
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, if weights, strata, clusters or order are
-        given with a ranking, or if an argument has the wrong type.
+        If `y_score` is missing, or given with a ranking, if strata, clusters or order are given
+        with a ranking, or if an argument has the wrong type.
     ValueError
         If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), if `y_score` lacks
-        a column for a class, if weights are negative or all 0, if a cluster has different labels
-        or lies in several strata, if two samples of a series have the same time, or if an option is
-        not one of those above or cannot be combined with another.
+        a column for a class, if a cluster has different labels or lies in several strata, if two
+        samples of a series have the same time, if a cluster along a series is not a block of
+        consecutive samples, or if an option is not one of those above or cannot be combined with
+        another.
 
     Warns
     -----
     UndefinedMetricWarning
-        If there are no positives, or none with a positive weight: the statistic is then 0.0, the
-        p-value 1.0, and the z-score and adjusted statistic are nan. Also if a class or a query has
-        no positives, or if a metric is undefined without negatives.
+        If there are no positives: the statistic is then 0.0, the p-value 1.0, and the z-score and
+        adjusted statistic are nan. Also if a class or a query has no positives, or if a metric is
+        undefined without negatives.
     UserWarning
-        If weights that follow labels are related to the scores of samples with the same label, if
-        weights that follow scores are related to the labels of samples with similar scores, or if
-        strata, clusters or blocks leave fewer than 1000 different labellings, or shifts fewer than
-        100.
+        If strata, clusters or blocks leave fewer than 1000 different labellings, or shifts fewer
+        than 100.
 
     See Also
     --------
@@ -172,16 +171,8 @@ def metric_test(
     :class:`AveragePrecision`. The p-value :math:`P(S \ge s)` includes equality. The labels must not
     have been used to train the model whose scores are tested.
 
-    With weights, sums of weights replace the numbers of samples and positives in the metric.
-    Averages over classes, and weights that follow labels, are tested by permuting whole rows of
-    labels, so that the labels of a sample stay together. If weights computed from the labels, such
-    as class weights, stay with the scores, a true null hypothesis is almost always rejected. If
-    weights computed from the scores follow the labels, it is rejected too often: 12 percent at a
-    level of 5 percent for weights exp(score), with 50 positives among 500. If weights are related
-    to both, neither choice is valid. A warning is given if the rank correlation of weights and
-    scores within labels, or that of weights and labels within runs of ten samples with similar
-    scores, has a p-value below 0.001. This check respects strata, counts a cluster as one sample,
-    and is omitted along a series.
+    Averages over classes are tested by permuting whole rows of labels, so that the labels of a
+    sample stay together.
 
     Samples of one cluster, such as images of one patient, are not independent evidence. Ignoring
     clusters is the most common invalid use of tests like this one: with 100 clusters of 5 with
@@ -466,12 +457,15 @@ def average_precision_test(
     Raises
     ------
     TypeError, ValueError
-        If an argument is wrong; see :func:`metric_test`.
+        If an argument is wrong, see :func:`metric_test`, or weights are negative or all 0.
 
     Warns
     -----
     UndefinedMetricWarning, UserWarning
-        If the metric is undefined, or a permutation may not be valid; see :func:`metric_test`.
+        If the metric is undefined, or none of the positives has a positive weight, or a permutation
+        may not be valid; see :func:`metric_test`. Also if weights that follow labels are related to
+        the scores of samples with the same label, or weights that follow scores to the labels of
+        samples with similar scores.
 
     See Also
     --------
@@ -486,6 +480,16 @@ def average_precision_test(
     scores, where block :math:`b` contains :math:`y_b` of the :math:`m` positives, and :math:`H_b`
     is the number of positives and :math:`T_b` the number of samples from the top down to its end.
     Its distribution under random selection was studied in [1]_.
+
+    With weights, sums of weights replace the numbers of samples and positives. Weights that follow
+    labels are tested by permuting whole rows of labels. If weights computed from the labels, such
+    as class weights, stay with the scores, a true null hypothesis is almost always rejected. If
+    weights computed from the scores follow the labels, it is rejected too often: 12 percent at a
+    level of 5 percent for weights exp(score), with 50 positives among 500. If weights are related
+    to both, neither choice is valid. A warning is given if the rank correlation of weights and
+    scores within labels, or that of weights and labels within runs of ten samples with similar
+    scores, has a p-value below 0.001. This check respects strata, counts a cluster as one sample,
+    and is omitted along a series.
 
     References
     ----------
