@@ -28,6 +28,7 @@ from sklearn_rankinf._null import (
     warn_of_undefined,
 )
 from sklearn_rankinf._ranking import (
+    RESPONSE_METHODS,
     Design,
     PosLabel,
     Ranking,
@@ -74,9 +75,6 @@ _TOLERANCE = math.log(10.0) * resolution(0.0)
 _OUTPUTS = ("neg_log10_pvalue", "pvalue", "zscore", "adjusted", "statistic", "all")
 # Number of samples up to which all digits of a p-value cost little.
 _SHORT = 64
-# Only one scorer of a dict repeats the warnings of tests about weights and few labellings.
-_RESPONSE_METHODS = ("decision_function", "predict_proba", "predict")
-_RANKS_BY = ("decision_function", "predict_proba")
 
 # Key of the dict -> (output, method); a method of None is the requested one.
 _ONE_METHOD: Mapping[str, tuple[str, str | None]] = MappingProxyType(
@@ -120,7 +118,7 @@ class Scoring:
     metric: Any
     method: str = "auto"
     pos_label: PosLabel = 1
-    response_method: str | Sequence[str] = _RANKS_BY
+    response_method: str | Sequence[str] = RESPONSE_METHODS
 
     @classmethod
     def of(cls, metric: Any, y: Any) -> Scoring:
@@ -157,7 +155,7 @@ def make_significance_scorer(
     weights_follow: str = "label",
     n_resamples: int = 999,
     random_state: Any = 0,
-    response_method: str | Sequence[str] = _RANKS_BY,
+    response_method: str | Sequence[str] = RESPONSE_METHODS,
 ) -> Any:
     r"""Make a scorer that measures the evidence that a ranking is better than chance.
 
@@ -549,14 +547,15 @@ def _check_metric(metric: Any, *, average: Any, method: str, random_state: Any) 
 
 
 def _check_response_method(response_method: Any) -> None:
+    known = (*RESPONSE_METHODS, "predict")
     methods = [response_method] if isinstance(response_method, str) else response_method
     if (
         not isinstance(methods, list | tuple)
         or not methods
-        or any(name not in _RESPONSE_METHODS for name in methods)
+        or any(name not in known for name in methods)
     ):
         raise ValueError(
-            f"response_method must be one of {', '.join(map(repr, _RESPONSE_METHODS))} or a list "
+            f"response_method must be one of {', '.join(map(repr, known))} or a list "
             f"of them; got {response_method!r}."
         )
 

@@ -9,9 +9,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from sklearn_rankinf._plot._matplotlib import import_pyplot
-from sklearn_rankinf._ranking import PosLabel, Sample, estimator_scores, folds_of, holds_rankers
+from sklearn_rankinf._ranking import (
+    RESPONSE_METHODS,
+    PosLabel,
+    Sample,
+    estimator_scores,
+    folds_of,
+    holds_rankers,
+)
 
-RESPONSE_METHODS = ("decision_function", "predict_proba")
 # Longer names are shortened in legends and on axes.
 MAX_LENGTH = 28
 REFERENCE_LINE: Mapping[str, Any] = {"color": "k", "linestyle": "--", "linewidth": 1.0}

@@ -8,7 +8,14 @@ estimators      scores of fitted models, and the rows of folds
 distributed     blocks of equal scores in dask collections
 """
 
-from sklearn_rankinf._ranking.estimators import Fold, estimator_scores, folds_of, read_splits, rows
+from sklearn_rankinf._ranking.estimators import (
+    RESPONSE_METHODS,
+    Fold,
+    estimator_scores,
+    folds_of,
+    read_splits,
+    rows,
+)
 from sklearn_rankinf._ranking.exact_numbers import (
     as_exact_numbers,
     block_of_each,

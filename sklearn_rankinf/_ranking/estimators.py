@@ -13,6 +13,9 @@ from sklearn.utils import get_tags
 
 from sklearn_rankinf._ranking.validation import PosLabel
 
+# Methods that rank the samples, the first one that an estimator has.
+RESPONSE_METHODS = ("decision_function", "predict_proba")
+
 
 def estimator_scores(
     estimator: Any, X: Any, pos_label: PosLabel, response_method: str | Sequence[str]

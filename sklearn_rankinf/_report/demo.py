@@ -19,7 +19,7 @@ from sklearn.svm import SVC
 from sklearn_rankinf._metrics import RecallAtK
 from sklearn_rankinf._model_selection import average_precision_significance_scorer
 from sklearn_rankinf._plot import new_figure
-from sklearn_rankinf._ranking import Ranking, estimator_scores
+from sklearn_rankinf._ranking import RESPONSE_METHODS, Ranking, estimator_scores
 from sklearn_rankinf._report.files import write_plots
 from sklearn_rankinf._report.numbers import LEVEL, HitsReport
 from sklearn_rankinf._report.text import Column, hits_table, table, table_as_text, verdict, wrapped
@@ -31,7 +31,6 @@ N_TARGETS = 40
 N_FOLDS = 5
 N_PERMUTATIONS = 9999
 N_PLACES = 50
-RESPONSE_METHODS = ("decision_function", "predict_proba")
 INK = "amount of ink"
 
 FloatArray = NDArray[np.float64]
