@@ -19,7 +19,7 @@ from sklearn_rankinf._estimation.comparison_methods import (
 )
 from sklearn_rankinf._estimation.estimates import check_has_influence
 from sklearn_rankinf._estimation.limits import margin_pvalue
-from sklearn_rankinf._metrics import as_metric, check_queries_alone, in_sentence, warn_of_one_class
+from sklearn_rankinf._metrics import as_metric, check_queries_alone, warn_of_one_class
 from sklearn_rankinf._permutation import Draws
 from sklearn_rankinf._ranking import (
     PosLabel,
@@ -178,7 +178,7 @@ class MetricComparisonTestResult(DifferenceResult):
     def _sentences(self) -> Iterable[str]:
         title, queries = self.metric.title, ""
         if self.n_queries is not None:
-            title = f"Mean {in_sentence(title)}"
+            title = f"Mean {self.metric.title_in_text}"
             queries = f" over {self.n_queries} queries"
         tested = "two-sided" if self.alternative == "two-sided" else "one-sided"
         if self.margin is not None:

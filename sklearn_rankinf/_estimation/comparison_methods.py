@@ -24,7 +24,6 @@ from sklearn_rankinf._estimation.estimates import (
 from sklearn_rankinf._estimation.results import mean_interval, mean_limits, standard_error_of_mean
 from sklearn_rankinf._metrics import (
     check_several_queries,
-    in_sentence,
     slope_at,
     value_of,
     values_of_queries,
@@ -128,7 +127,7 @@ class Difference:
     @property
     def purpose(self) -> str:
         """What the methods are for, in error messages."""
-        return f" for {in_sentence(self.metric.title)}"
+        return f" for {self.metric.title_in_text}"
 
     @property
     def is_dependent(self) -> bool:

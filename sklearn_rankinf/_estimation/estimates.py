@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from sklearn_rankinf._estimation import limits
 from sklearn_rankinf._estimation.binormal import calibrated_limits, inverted_limits
-from sklearn_rankinf._metrics import in_sentence, influence_of, slope_at, value_of
+from sklearn_rankinf._metrics import influence_of, slope_at, value_of
 from sklearn_rankinf._ranking import Design, Ranking, Sample, check_option
 from sklearn_rankinf._statistics import Floats, Metric, Statistic
 
@@ -280,7 +280,7 @@ def interval_methods(metric: Metric) -> dict[str, IntervalMethod]:
 def choose_method(metric: Metric, method: str, in_clusters: bool) -> str:
     """Return the name of the method, or raise an error if the metric does not have it."""
     known = interval_methods(metric)
-    method = check_option(method, "method", ["auto", *known], f" for {in_sentence(metric.title)}")
+    method = check_option(method, "method", ["auto", *known], f" for {metric.title_in_text}")
     possible = [name for name, way in known.items() if way.takes_clusters or not in_clusters]
     if method == "auto":
         return possible[0]

@@ -42,7 +42,6 @@ from sklearn_rankinf._metrics import (
     as_metric,
     check_queries_alone,
     check_several_queries,
-    in_sentence,
     values_of_queries,
     warn_of_one_class,
 )
@@ -163,7 +162,7 @@ class MetricMultipleComparisonTestResult(Result):
         return {"a": first, "b": second} | {name: getattr(self, name).tolist() for name in _COLUMNS}
 
     def _sentences(self) -> Iterable[str]:
-        what = in_sentence(self.metric.title)
+        what = self.metric.title_in_text
         if self.n_queries is not None:
             what = f"mean {what} over {self.n_queries} queries"
         best = int(np.argmax(self.statistic))

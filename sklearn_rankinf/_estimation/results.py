@@ -18,7 +18,6 @@ from sklearn_rankinf._estimation.estimates import (
     interval_methods,
 )
 from sklearn_rankinf._estimation.limits import t_quantile
-from sklearn_rankinf._metrics import in_sentence
 from sklearn_rankinf._ranking import Ranking, as_seed_sequence, check_option
 from sklearn_rankinf._results import Result, format_value, state_interval
 from sklearn_rankinf._statistics import Floats, Integers, Metric
@@ -85,7 +84,7 @@ class MetricIntervalResult(Result):
             way = interval_methods(self.metric)[self.method].title
         else:
             way = _OVER_QUERIES[self.method][0]
-            title = f"Mean {in_sentence(title)} over {self.n_queries} queries"
+            title = f"Mean {self.metric.title_in_text} over {self.n_queries} queries"
             title += in_parentheses(self._n_without_positives)
         return [
             f"{title} was {format_value(self.statistic)} ("
@@ -116,7 +115,7 @@ def interval_of(
         standard_error=estimate.standard_error,
         confidence_level=confidence_level,
         method=method,
-        target=way.target.format(title=in_sentence(estimate.metric.title)),
+        target=way.target.format(title=estimate.metric.title_in_text),
         n_samples=estimate.size[0],
         n_positives=estimate.size[1],
     )
@@ -223,7 +222,7 @@ def interval_over_queries(
         standard_error=standard_error_of_mean(values),
         confidence_level=confidence_level,
         method=method,
-        target=f"mean {in_sentence(metric.title)} over the population of queries",
+        target=f"mean {metric.title_in_text} over the population of queries",
         n_samples=size[0],
         n_positives=size[1],
         n_queries=values.size,

@@ -17,7 +17,6 @@ from sklearn_rankinf._metrics.rank_sums import DiscountedCumulativeGain
 from sklearn_rankinf._metrics.values import (
     check_queries_alone,
     check_several_queries,
-    in_sentence,
     influence_of,
     no_positives,
     undefined_value,

@@ -102,11 +102,6 @@ def warn_of_one_class(positive: NDArray[np.bool_], consequence: str) -> None:
     )
 
 
-def in_sentence(title: str) -> str:
-    """The title of a metric inside a sentence: abbreviations keep their capitals."""
-    return title if title[:2].isupper() else title[0].lower() + title[1:]
-
-
 def influence_of(metric: Statistic, ranking: Ranking) -> Influence:
     """Influence values of the items of a ranking, in closed form or by deletion."""
     n, m = ranking.n_samples, ranking.n_positives
@@ -136,14 +131,14 @@ def warn_of_undefined_queries(metric: Metric, rankings: Mapping[Any, Ranking]) -
     if empty:
         warn_caller(
             f"{len(empty)} of {len(rankings)} queries have no positives in y_true "
-            f"({_named(empty)}); their {in_sentence(metric.title)} counts as 0.",
+            f"({_named(empty)}); their {metric.title_in_text} counts as 0.",
             UndefinedMetricWarning,
         )
     full = [query for query, own in rankings.items() if own.n_positives == own.n_samples]
     if full and metric.needs_misses:
         warn_caller(
             f"{len(full)} of {len(rankings)} queries have no negatives in y_true; their "
-            f"{in_sentence(metric.title)} counts as {value_of(metric, rankings[full[0]]):.1f}: "
+            f"{metric.title_in_text} counts as {value_of(metric, rankings[full[0]]):.1f}: "
             f"{_named(full)}.",
             UndefinedMetricWarning,
         )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankinf._metrics import as_metric, in_sentence, value_of, warn_of_one_class
+from sklearn_rankinf._metrics import as_metric, value_of, warn_of_one_class
 from sklearn_rankinf._model_selection.folds import check_permutations, warn_of_few_labellings
 from sklearn_rankinf._null import (
     NullDistribution,
@@ -144,7 +144,7 @@ class BestCandidateTestResult(Result):
         pvalue = state_drawn_pvalue(self.pvalue[best], self.n_resamples)
         return [
             f"Of {len(self.names)} candidates {self.best_name} was best, with "
-            f"{in_sentence(self.metric.title)} {format_value(self.statistic[best])} "
+            f"{self.metric.title_in_text} {format_value(self.statistic[best])} "
             f"(z = {self.zscore[best]:.2f}); {pvalue} against random labelling, adjusted for the "
             f"choice among all candidates (single-step maxT with {self.n_resamples} random "
             f"labellings; {self.n_positives} positives among {self.n_samples} samples)."

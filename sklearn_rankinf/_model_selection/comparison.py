@@ -22,7 +22,7 @@ from sklearn_rankinf._estimation import (
     metric_comparison_test,
     t_quantile,
 )
-from sklearn_rankinf._metrics import as_metric, in_sentence
+from sklearn_rankinf._metrics import as_metric
 from sklearn_rankinf._model_selection.fold_means import FoldMean
 from sklearn_rankinf._model_selection.folds import (
     check_clusters_are_whole,
@@ -233,7 +233,7 @@ class CrossValComparisonResult(Result):
         return folds | {name: values.tolist() for name, values in columns.items()}
 
     def _sentences(self) -> Iterable[str]:
-        title = in_sentence(self.metric.title)
+        title = self.metric.title_in_text
         if self.models is not None:
             taken = "over folds" if self.method == "mean" else "of pooled held-out samples"
             yield (
@@ -600,7 +600,7 @@ def _compare_means(pairs: Sequence[Difference]) -> ModelComparison:
     mean = FoldMean.read(
         (pair.difference, pair.standard_error**2, pair.sample.n_independent) for pair in pairs
     )
-    title = in_sentence(pairs[0].metric.title)
+    title = pairs[0].metric.title_in_text
     return ModelComparison(
         difference=mean.mean,
         standard_error=mean.standard_error,
@@ -646,7 +646,7 @@ def _compare_pooled(
         clusters=labels.design.of_rows(rows).clusters,
         **drawing,
     )
-    title = in_sentence(metric.title)
+    title = metric.title_in_text
     models = ModelComparison(
         difference=found.difference,
         standard_error=found.standard_error,
@@ -672,7 +672,7 @@ def _compare_algorithms(differences: Floats, folds: Folds, metric: Metric) -> Al
     error = math.sqrt((1.0 / differences.size + ratio) * variance)
     mean, df = float(differences.mean()), differences.size - 1
     found = limits.t_test(mean, error, df)
-    title = in_sentence(metric.title)
+    title = metric.title_in_text
     return AlgorithmComparison(
         difference=mean,
         standard_error=error,

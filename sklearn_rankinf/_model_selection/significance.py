@@ -19,7 +19,7 @@ from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._estimation import Estimate
-from sklearn_rankinf._metrics import as_metric, in_sentence
+from sklearn_rankinf._metrics import as_metric
 from sklearn_rankinf._model_selection.fold_means import FoldMean
 from sklearn_rankinf._model_selection.folds import (
     check_folds,
@@ -160,7 +160,7 @@ class CrossValSignificanceResult(Result):
     @property
     def interval_target(self) -> str:
         """The quantity that the interval of the mean over the folds estimates."""
-        title = in_sentence(self.fold_tests[0].metric.title)
+        title = self.fold_tests[0].metric.title_in_text
         return (
             f"expected {title} of models trained on folds of this size, on held-out data of the "
             "size of a fold"
@@ -243,7 +243,7 @@ class CrossValSignificanceResult(Result):
             how += f" with {n_resamples} random labellings" if n_resamples else ""
         chance = float(np.mean([test.chance for test in tests]))
         return [
-            f"Mean {in_sentence(tests[0].metric.title)} over {self.n_splits} folds was "
+            f"Mean {tests[0].metric.title_in_text} over {self.n_splits} folds was "
             f"{format_value(self.statistic)} (chance {format_value(chance)}), "
             f"{state_pvalue(self.log10_pvalue, is_bound)} for better than random "
             f"labelling ({how}, "

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._metrics import AveragePrecision, as_metric, in_sentence
+from sklearn_rankinf._metrics import AveragePrecision, as_metric
 from sklearn_rankinf._null.distribution import NullDistribution
 from sklearn_rankinf._null.hits import TopKNullDistribution
 from sklearn_rankinf._null.mean import MeanNullDistribution, checked_sizes
@@ -341,7 +341,7 @@ def mean_of(
 def method_of_mean(metric: Metric, method: Any) -> str:
     """Read a method of the null distributions of a mean over queries."""
     methods = [name for name in _methods_of(metric) if name not in ("zhang_su", "binomial")]
-    method = check_option(method, "method", methods, f" for mean {in_sentence(metric.title)}")
+    method = check_option(method, "method", methods, f" for mean {metric.title_in_text}")
     if not metric.has_exact_mean and method in ("auto", "analytic"):
         check_no_closed_form(method, f"the mean of {metric!r}")
         return "permutation"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
-from sklearn_rankinf._metrics import as_metric, in_sentence
+from sklearn_rankinf._metrics import as_metric
 from sklearn_rankinf._null import (
     NOTHING,
     NullDistribution,
@@ -103,7 +103,7 @@ class MetricPowerResult(Result):
         error = f" ± {self.standard_error:.2g}" if self.standard_error > 0.0 else ""
         start = (
             f"With {self.n_positives} positives among {self.n_samples} samples and odds of "
-            f"{self.odds:.3g} (AUC {self.auc:.3g}), {in_sentence(self.metric.title)}"
+            f"{self.odds:.3g} (AUC {self.auc:.3g}), {self.metric.title_in_text}"
         )
         if math.isnan(self.critical_value):
             return [f"{start} cannot be significant at the level {self.alpha:g}."]
@@ -387,7 +387,7 @@ class SizedDesign:
                     f"be listed (more than {_MOST_PLACEMENTS})"
                 )
             raise ValueError(
-                f"method='analytic' is not available for {in_sentence(self.metric.title)} here, "
+                f"method='analytic' is not available for {self.metric.title_in_text} here, "
                 f"because {why}; use method='simulation'."
             )
         return "analytic" if is_analytic else "simulation"

@@ -21,7 +21,7 @@ from sklearn_rankinf._estimation import (
     metric_comparison_test,
     metric_interval,
 )
-from sklearn_rankinf._metrics import as_metric, in_sentence
+from sklearn_rankinf._metrics import as_metric
 from sklearn_rankinf._permutation import Draws
 from sklearn_rankinf._planning.power import share_error
 from sklearn_rankinf._ranking import (
@@ -114,7 +114,7 @@ class MetricComparisonPowerResult(Result):
     def _sentences(self) -> Iterable[str]:
         return [
             f"With {self.n_positives} positives among {self.n_samples} samples, "
-            f"{in_sentence(self.metric.title)} of two rankers with AUC {self.auc_a:g} and "
+            f"{self.metric.title_in_text} of two rankers with AUC {self.auc_a:g} and "
             f"{self.auc_b:g} (correlation {self.correlation:g}) differs significantly at the level "
             f"{self.alpha:g} with a probability of {format_value(self.power)} ± "
             f"{self.standard_error:.2g} (mean difference {format_value(self.mean_difference)}; "
@@ -186,7 +186,7 @@ class MetricIntervalWidthResult(Result):
         return [
             f"With {self.n_positives} positives among {self.n_samples} samples and AUC "
             f"{self.auc:g}, the {100 * self.confidence_level:g} % confidence interval of "
-            f"{in_sentence(self.metric.title)} is {format_value(self.mean_width)} ± "
+            f"{self.metric.title_in_text} is {format_value(self.mean_width)} ± "
             f"{self.standard_error:.2g} wide on average (80 % of the widths between "
             f"{format_value(self.width_q10)} and {format_value(self.width_q90)}; "
             f"{self.n_resamples} simulations)."

@@ -14,7 +14,6 @@ from sklearn_rankinf._estimation import (
     metric_comparison_test,
     metric_multiple_comparison_test,
 )
-from sklearn_rankinf._metrics import in_sentence
 from sklearn_rankinf._plot._matplotlib import hide_spines, import_pyplot, merged_style, with_minus
 from sklearn_rankinf._plot._ranking_curves import curve_kind
 from sklearn_rankinf._plot.base import MAX_LENGTH, REFERENCE_LINE, ScoresDisplay
@@ -328,7 +327,7 @@ class ComparisonDisplay(ScoresDisplay):
             labels = [shortened(self.results.queries[i], _MAX_QUERY_LENGTH) for i in order]
             angle = 90 if sum(map(len, labels)) > _MAX_LETTERS else 0
             ax.set_xticks(places, labels, rotation=angle, fontsize="x-small")
-        ax.set_ylabel(f"Difference in {in_sentence(self.results.metric.title)}")
+        ax.set_ylabel(f"Difference in {self.results.metric.title_in_text}")
         ax.legend()
 
     def _plot_difference(
@@ -445,7 +444,7 @@ def _check_curves(result: Any, curves: Sequence[Any] | None) -> None:
 
 def _quantity(result: Any) -> str:
     """Name of the compared quantity, in a sentence."""
-    title = in_sentence(result.metric.title)
+    title = result.metric.title_in_text
     return title if result.n_queries is None else f"mean {title}"
 
 

@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_rankinf._estimation import MetricIntervalResult, metric_interval
-from sklearn_rankinf._metrics import in_sentence
 from sklearn_rankinf._null import metric_null_distribution
 from sklearn_rankinf._plot._matplotlib import hide_spines, merged_style, with_minus
 from sklearn_rankinf._plot.base import REFERENCE_LINE, RankersDisplay
@@ -231,7 +230,7 @@ def draw_chance_levels(
 def _title(result: MetricIntervalResult) -> str:
     title = str(result.metric.title)
     if result.n_queries is not None:
-        title = f"Mean {in_sentence(title)}"
+        title = f"Mean {result.metric.title_in_text}"
     return f"{title} ({100.0 * result.confidence_level:g} % confidence interval)"
 
 

@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 from scipy import stats
 
-from sklearn_rankinf._metrics import in_sentence
 from sklearn_rankinf._null import NullDistribution
 from sklearn_rankinf._plot._distribution_shape import DistributionShape, distribution_shape
 from sklearn_rankinf._plot._matplotlib import hide_spines, merged_style
@@ -342,4 +341,4 @@ def _symbol(result: Any) -> str:
 
 def _title(result: Any) -> str:
     title = str(result.metric.title)
-    return f"Mean {in_sentence(title)}" if isinstance(result, QueriesTestResult) else title
+    return f"Mean {result.metric.title_in_text}" if isinstance(result, QueriesTestResult) else title

@@ -18,7 +18,7 @@ from sklearn_rankinf._estimation import (
     metric_interval,
     metric_multiple_comparison_test,
 )
-from sklearn_rankinf._metrics import as_metric, in_sentence
+from sklearn_rankinf._metrics import as_metric
 from sklearn_rankinf._planning import metric_power, min_detectable_odds, min_positives
 from sklearn_rankinf._plot import TopKSignificanceDisplay, new_figure
 from sklearn_rankinf._ranking import Ranking, resolve_k
@@ -376,9 +376,9 @@ def _targets_needed(
 
 def _goal(metric: Metric, arguments: argparse.Namespace) -> str:
     """Return a metric with its level and power, and a fraction of the items as a percentage."""
-    title, k = in_sentence(metric.title), getattr(metric, "k", None)
+    title, k = metric.title_in_text, getattr(metric, "k", None)
     if isinstance(k, float):
-        first = in_sentence(replace(metric, k=1).title)  # type: ignore[type-var]
+        first = replace(metric, k=1).title_in_text  # type: ignore[type-var]
         title = f"{first.removesuffix('1')}{100 * k:.3g} %"
     return f"{title} at the level {arguments.alpha:g} with a power of {arguments.power:g}"
 

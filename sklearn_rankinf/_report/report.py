@@ -19,7 +19,7 @@ from sklearn_rankinf._estimation import (
     metric_interval,
     metric_multiple_comparison_test,
 )
-from sklearn_rankinf._metrics import RecallAtK, as_metric, in_sentence
+from sklearn_rankinf._metrics import RecallAtK, as_metric
 from sklearn_rankinf._permutation import exchange_of, few_labellings_warning
 from sklearn_rankinf._ranking import (
     Design,
@@ -371,7 +371,7 @@ class _Study:
             if len(rankers) == 2 or self.metric.has_influence:
                 compared = self._comparison(rankers)
             else:
-                title = in_sentence(self.metric.title)
+                title = self.metric.title_in_text
                 notes.append(
                     f"The rankings are not compared because {title} has no standard error."
                 )
@@ -449,7 +449,7 @@ class _Study:
             )
         elif self._is_slow_interval:
             notes.append(
-                f"The interval of {in_sentence(self.metric.title)} is left out because its "
+                f"The interval of {self.metric.title_in_text} is left out because its "
                 "simulation takes long: call metric_interval."
             )
         if not self.facts.has_clusters:

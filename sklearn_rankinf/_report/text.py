@@ -15,7 +15,6 @@ from sklearn_rankinf._estimation import (
     MetricIntervalResult,
     MetricMultipleComparisonTestResult,
 )
-from sklearn_rankinf._metrics import in_sentence
 from sklearn_rankinf._report.numbers import (
     Findings,
     HitsReport,
@@ -93,7 +92,7 @@ def table(
 
 def verdict(subject: str, result: MetricTestResult, alpha: float) -> str:
     """Return one sentence on whether a ranking is better than chance."""
-    title = in_sentence(result.metric.title)
+    title = result.metric.title_in_text
     value, chance = float(result.statistic), float(result.chance)
     pvalue = state_pvalue(
         float(result.log10_pvalue), bool(result.pvalue_is_bound), result.method == "analytic"
@@ -134,7 +133,7 @@ def conclusions(report: Findings) -> list[str]:
 def _of_ranker(report: Findings, ranker: RankerReport) -> str:
     """Return a paragraph on one ranking: its test, its interval, and what to do."""
     subject = "The ranking" if report._is_single else in_sentences(ranker.name)
-    title = in_sentence(report.metric.title)
+    title = report.metric.title_in_text
     test, own = ranker.test, ranker.interval
     if ranker.is_tested:
         parts = [verdict(subject, test, report.alpha)]
@@ -224,7 +223,7 @@ def _what_to_do(report: Findings, ranker: RankerReport) -> str:
 def _of_best(report: Findings) -> str:
     """Return a paragraph on which of several rankings is best."""
     others = report.differences
-    start = f"{in_sentences(str(report.best))} has the largest {in_sentence(report.metric.title)}."
+    start = f"{in_sentences(str(report.best))} has the largest {report.metric.title_in_text}."
     worse = [one for one in others if one.pvalue <= report.alpha]
     if not worse:
         shown = "No other ranking is significantly worse."
@@ -255,7 +254,7 @@ def with_fraction(text: str, metric: Metric, k: Any) -> str:
     if not isinstance(k, float) or not metric.title.endswith(f" {rank}"):
         return text
     percentage = _percent_of(k) + (f" (k = {rank})" if isinstance(rank, Integral) else "")
-    for title in (metric.title, in_sentence(metric.title)):
+    for title in (metric.title, metric.title_in_text):
         text = re.sub(rf"{re.escape(title)}\b", title.removesuffix(str(rank)) + percentage, text)
     return text
 
@@ -435,7 +434,7 @@ def comparison_tables(
     """Return a table of several rankings and a table of the pairs that are compared."""
     title = result.metric.title
     if result.n_queries is not None:
-        title = f"Mean {in_sentence(title)} over {result.n_queries} queries"
+        title = f"Mean {result.metric.title_in_text} over {result.n_queries} queries"
     limits = _limits(_percent_of(result.confidence_level))
     names = zip(result.names, result.may_be_best, strict=True)
     kept = {name: "yes" if may_be_best else "no" for name, may_be_best in names}

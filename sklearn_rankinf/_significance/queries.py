@@ -18,7 +18,7 @@ from sklearn_rankinf._estimation import (
     in_parentheses,
     interval_over_queries,
 )
-from sklearn_rankinf._metrics import in_sentence, warn_of_undefined_queries
+from sklearn_rankinf._metrics import warn_of_undefined_queries
 from sklearn_rankinf._null import (
     NullDistribution,
     Observed,
@@ -150,7 +150,7 @@ class QueriesTestResult(MetricTestResult):
     @property
     def _title(self) -> str:
         empty = in_parentheses(self.n_queries_without_positives)
-        return f"Mean {in_sentence(self.metric.title)} over {len(self.queries)} queries{empty}"
+        return f"Mean {self.metric.title_in_text} over {len(self.queries)} queries{empty}"
 
     def confidence_interval(
         self, confidence_level: float = 0.95, method: str = "auto", random_state: Any = 0

@@ -83,6 +83,12 @@ class Metric:
         return _in_words(type(self).__name__)
 
     @property
+    def title_in_text(self) -> str:
+        """The title inside a sentence: abbreviations keep their capitals."""
+        title = self.title
+        return title if title[:2].isupper() else title[0].lower() + title[1:]
+
+    @property
     def symbol(self) -> str:
         """Name of the metric in legends and tables."""
         return self.title

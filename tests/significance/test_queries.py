@@ -26,7 +26,7 @@ from sklearn_rankinf import (
     metric_null_distribution,
     metric_test,
 )
-from sklearn_rankinf._metrics import as_metric, in_sentence
+from sklearn_rankinf._metrics import as_metric
 from sklearn_rankinf._significance.queries import QueriesTestResult
 
 COLUMNS = (
@@ -610,8 +610,8 @@ def test_queries_of_other_metrics_equal_enumeration(metric):
     assert result.query_pvalue == pytest.approx(alone, rel=1e-11)
     assert result.to_dict()["pvalue"] == result.pvalue
     assert len(result.to_frame()) == 3
-    title = as_metric(metric).title
-    assert result.summary().startswith(f"Mean {in_sentence(title)} over 3 queries was")
+    title = as_metric(metric).title_in_text
+    assert result.summary().startswith(f"Mean {title} over 3 queries was")
     by_rankings = metric_test(
         [Ranking.from_scores(y_true[own], y_score[own]) for own in members], metric=metric
     )
