@@ -68,7 +68,7 @@ RESULTS = {
     "several rankers": lambda: metric_multiple_comparison_test(Y, RANKERS),
     "candidates": lambda: best_candidate_test(Y, RANKERS, **FEW),
     "outputs": lambda: randomization_test(Y, A > 1, B > 1),
-    "random outputs": lambda: randomization_test(Y, A > 1, B > 1, method="randomization", **FEW),
+    "random outputs": lambda: randomization_test(Y, A > 1, B > 1, method="permutation", **FEW),
     "hypergeometric": lambda: minimum_hypergeometric_test(Y, A),
     "curve": lambda: top_k_significance_curve(Y, A),
     "power": lambda: metric_power(N, 12, odds=2.0, n_resamples=20),

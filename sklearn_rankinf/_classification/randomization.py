@@ -36,7 +36,7 @@ Score: TypeAlias = Callable[[NDArray[Any], NDArray[Any]], float]
 
 _METRICS = ("f1", "precision", "recall")
 _MATCHED_PAIR_TESTS = ("t", "sign", "wilcoxon")
-_METHODS = ("auto", "exact", "randomization", *_MATCHED_PAIR_TESTS)
+_METHODS = ("auto", "analytic", "permutation", *_MATCHED_PAIR_TESTS)
 # Maximum number of swaps that are enumerated, and maximum cost of counting them.
 _MOST_LISTED_UNITS = 20
 _MOST_COUNTED_UNITS = 1000
@@ -49,7 +49,7 @@ _SAME = 1e-12
 # Binomial probabilities below this are added up on the logarithmic scale.
 _TINY = 1e-290
 _NAMES = {"f1": "F1", "t": "Matched-pair t test", "sign": "Sign test"}
-_NAMES |= {"wilcoxon": "Wilcoxon signed-rank test", "exact": "Exact randomization test"}
+_NAMES |= {"wilcoxon": "Wilcoxon signed-rank test", "analytic": "Exact randomization test"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,7 +69,7 @@ class RandomizationTestResult(Result):
         Base-10 logarithm of the p-value, finite even if `pvalue` underflows to 0.
     metric : str
         Name of the metric.
-    method : {"exact", "randomization", "t", "sign", "wilcoxon"}
+    method : {"analytic", "permutation", "t", "sign", "wilcoxon"}
         The method that was used.
     alternative : {"two-sided", "greater", "less"}
         The alternative hypothesis about system a.
@@ -91,7 +91,7 @@ class RandomizationTestResult(Result):
     >>> result = randomization_test(y_true, [1, 1, 1, 1, 1, 0, 0, 0], [0, 0, 0, 0, 1, 1, 0, 0])
     >>> result
     RandomizationTestResult(metric='f1', statistic_a=1, statistic_b=0.2857, difference=0.7143,
-    pvalue=0.0625, alternative='two-sided', method='exact', n_samples=8, n_discordant=5)
+    pvalue=0.0625, alternative='two-sided', method='analytic', n_samples=8, n_discordant=5)
     """
 
     metric: str
@@ -157,8 +157,8 @@ def randomization_test(
     method : str, default="auto"
         Method of the p-value:
 
-        - ``"exact"``: all swaps, counted for named metrics and enumerated for a callable;
-        - ``"randomization"``: `n_resamples` random swaps;
+        - ``"analytic"``: all swaps, counted for named metrics and enumerated for a callable;
+        - ``"permutation"``: `n_resamples` random swaps;
         - ``"auto"``: exact if it takes moderate time (for a callable, no more calls than random
           swaps would take), otherwise random swaps;
         - ``"t"``, ``"sign"``, ``"wilcoxon"``: matched-pair tests, only for recall.
@@ -268,7 +268,7 @@ def randomization_test(
             clusters=clusters,
         )
         comparison = _compare_counts(metric, sample, method, alternative, draws)
-    is_random = comparison.method == "randomization"
+    is_random = comparison.method == "permutation"
     return RandomizationTestResult(
         statistic_a=comparison.statistic_a,
         statistic_b=comparison.statistic_b,
@@ -539,22 +539,22 @@ class _Differences:
 def _log_pvalue_of_swaps(differences: _Differences, method: str, draws: Draws) -> tuple[float, str]:
     """Logarithm of the p-value, and the method that found it."""
     swaps = differences.swaps
-    if method == "exact" and not swaps.can_be_counted:
+    if method == "analytic" and not swaps.can_be_counted:
         raise ValueError(
-            f"method='exact' takes too long for {int(swaps.n_units.sum())} clusters that move up "
-            f"to {swaps.n_true} true and {swaps.n_false} false positives: pass "
-            "method='randomization'."
+            f"method='analytic' takes too long for {int(swaps.n_units.sum())} clusters that move "
+            f"up to {swaps.n_true} true and {swaps.n_false} false positives: pass "
+            "method='permutation'."
         )
-    is_exact = method == "exact" or (method == "auto" and swaps.can_be_counted)
+    is_exact = method == "analytic" or (method == "auto" and swaps.can_be_counted)
     if is_exact and differences.is_two_sided and differences.top == 0:
-        return 0.0, "exact"
+        return 0.0, "analytic"
     first = differences.first_large()
     if is_exact:
         doubled = math.log(2.0) if differences.is_two_sided else 0.0
-        return min(0.0, doubled + swaps.log_upper_tail(first)), "exact"
+        return min(0.0, doubled + swaps.log_upper_tail(first)), "analytic"
     chunk = _CountedSwaps(swaps, first, differences.is_two_sided)
     sizes = chunk_sizes(draws.n_resamples, swaps.n_units.size)
-    return _log_pvalue(draws, chunk, sizes), "randomization"
+    return _log_pvalue(draws, chunk, sizes), "permutation"
 
 
 @dataclass(frozen=True, eq=False)
@@ -628,7 +628,7 @@ def _log_t_test(differences: Integers, alternative: str) -> float:
     if np.all(differences == differences[0]):
         raise ValueError(
             f"method='t' needs differences that vary, but all {n} are {differences[0]}: pass "
-            "method='sign' or method='exact'."
+            "method='sign' or method='analytic'."
         )
     t = math.sqrt(n) * differences.mean() / differences.std(ddof=1)
     upper, lower = (float(stats.t.logsf(value, n - 1)) for value in (t, -t))
@@ -681,22 +681,22 @@ def _compare_by_calls(
 
 def _log_pvalue_of_calls(calls: _CalledSwaps, method: str, draws: Draws) -> tuple[float, str]:
     """Return the logarithm of the p-value, and the method that was used."""
-    if method == "exact" and calls.n_units > _MOST_LISTED_UNITS:
+    if method == "analytic" and calls.n_units > _MOST_LISTED_UNITS:
         raise ValueError(
-            f"method='exact' with a callable metric is limited to {_MOST_LISTED_UNITS} samples or "
-            f"clusters whose outputs differ; here {calls.n_units} differ: pass "
-            "method='randomization'."
+            f"method='analytic' with a callable metric is limited to {_MOST_LISTED_UNITS} samples "
+            f"or clusters whose outputs differ; here {calls.n_units} differ: pass "
+            "method='permutation'."
         )
     # The metric of a after a swap is that of b after the opposite swap, so half are enumerated.
     n_listed = 1 << max(calls.n_units - 1, 0)
     is_listed = calls.n_units <= _MOST_LISTED_UNITS and n_listed <= draws.n_resamples
-    if method == "exact" or (method == "auto" and is_listed):
+    if method == "analytic" or (method == "auto" and is_listed):
         firsts = range(0, n_listed, _CALLS_PER_CHUNK)
         chunks = ((first, min(first + _CALLS_PER_CHUNK, n_listed)) for first in firsts)
         counts = draws.in_parallel(calls.count_listed, chunks)
-        return math.log(sum(counts) / (2 * n_listed)), "exact"
+        return math.log(sum(counts) / (2 * n_listed)), "analytic"
     sizes = chunk_sizes(draws.n_resamples, 1, _CALLS_PER_CHUNK)
-    return _log_pvalue(draws, calls, sizes), "randomization"
+    return _log_pvalue(draws, calls, sizes), "permutation"
 
 
 def _log_pvalue(draws: Draws, swaps: _CountedSwaps | _CalledSwaps, sizes: list[int]) -> float:

@@ -107,7 +107,7 @@ def test_exact_is_enumeration_with_sklearn(structure, metric):
         assert_allclose(result.statistic_b, slow(y_true, b), rtol=1e-14)
         assert_allclose(result.difference, values[0], rtol=1e-12)
         assert_allclose(result.pvalue, share(values, values[0], alternative, 1e-12), rtol=1e-12)
-        assert result.method == "exact"
+        assert result.method == "analytic"
         assert result.n_resamples is None
         assert result.n_discordant == np.sum(a != b)
 
@@ -148,7 +148,7 @@ def test_exact_is_enumeration_for_any_labels(y_true, a, b, clusters):
             alone = randomization_test(
                 y_true, a, b, metric=slow, alternative=alternative, clusters=units
             )
-            assert alone.method == "exact"
+            assert alone.method == "analytic"
             assert_allclose(alone.pvalue, result.pvalue, rtol=1e-12)
 
 
@@ -237,7 +237,7 @@ def test_differences_that_are_equal_as_floats_are_distinguished(metric):
 def test_random_swaps_of_nothing(metric):
     y_true, a, b, _ = read("the same")
     for alternative in ALTERNATIVES:
-        options = {"method": "randomization", "alternative": alternative, "n_resamples": 10}
+        options = {"method": "permutation", "alternative": alternative, "n_resamples": 10}
         assert randomization_test(y_true, a, b, metric=metric, **options).pvalue == 1.0
 
 
@@ -282,9 +282,9 @@ def test_random_swaps_agree_with_exact(metric, clustered, alternative):
     score = partial(exact_metric, "f1") if metric == "callable" else metric
     exact = randomization_test(y_true, a, b, metric=name, **options).pvalue
     result = randomization_test(
-        y_true, a, b, metric=score, method="randomization", n_resamples=n_draws, **options
+        y_true, a, b, metric=score, method="permutation", n_resamples=n_draws, **options
     )
-    assert result.method == "randomization"
+    assert result.method == "permutation"
     assert result.n_resamples == n_draws
     assert abs(result.pvalue - exact) < 4 * math.sqrt(exact / n_draws) + 1 / n_draws
     # (c + 1)/(B + 1) for a whole number c.
@@ -297,21 +297,21 @@ def test_clusters_too_many_to_count_are_drawn():
     y_true = rng.random(12_000) < 0.3
     a, b = (y_true ^ (rng.random(12_000) < rate) for rate in (0.2, 0.21))
     result = randomization_test(y_true, a, b, clusters=clusters)
-    assert result.method == "randomization"
+    assert result.method == "permutation"
     # The central limit theorem, for accuracy-like sums of F1's first-order terms by cluster.
     f1 = 0.5 * (result.statistic_a + result.statistic_b)
     total = 0.5 * (a.sum() + b.sum()) + y_true.sum()
     terms = np.bincount(clusters, (a.astype(int) - b) * (2 * y_true - f1)) / total
     z = result.difference / math.sqrt(np.sum(terms**2))
     assert abs(result.pvalue - 2 * stats.norm.sf(abs(z))) < 0.03
-    with pytest.raises(ValueError, match=r"method='exact' takes too long for 2\d* clusters"):
-        randomization_test(y_true, a, b, clusters=clusters, method="exact")
+    with pytest.raises(ValueError, match=r"method='analytic' takes too long for 2\d* clusters"):
+        randomization_test(y_true, a, b, clusters=clusters, method="analytic")
 
 
 @pytest.mark.parametrize("metric", ["f1", f1_of_counts])
 def test_result_does_not_depend_on_jobs(metric):
     y_true, a, b, _ = read("mixed")
-    options = {"metric": metric, "method": "randomization", "alternative": "greater"}
+    options = {"metric": metric, "method": "permutation", "alternative": "greater"}
     run = partial(randomization_test, y_true, a, b, n_resamples=250, **options)
     alone = run().pvalue
     with joblib.parallel_config(backend="threading"):
@@ -354,7 +354,7 @@ def test_matched_pairs_are_those_of_scipy(clustered, alternative):
     if not clustered:
         # Without ties in size a pair counts as much as any other.
         assert_allclose(run(method="wilcoxon").pvalue, expected, rtol=1e-10)
-        assert_allclose(run(method="exact").pvalue, expected, rtol=1e-10)
+        assert_allclose(run(method="analytic").pvalue, expected, rtol=1e-10)
 
 
 def of_differences(differences):
@@ -456,9 +456,9 @@ def test_a_callable_takes_labels_as_they_are():
 def test_exact_of_a_callable_is_requested_beyond_the_number_of_draws():
     y_true, a, b, _ = read("nothing in common")
     run = partial(randomization_test, y_true, a, b, metric=accuracy_score, n_resamples=20)
-    assert run().method == "randomization"
-    assert run(method="exact").method == "exact"
-    assert run(n_resamples=1 << 6).method == "exact"
+    assert run().method == "permutation"
+    assert run(method="analytic").method == "analytic"
+    assert run(n_resamples=1 << 6).method == "analytic"
 
 
 # Undefined metrics
@@ -501,7 +501,7 @@ def test_result_as_text():
         "Exact randomization test, 12 samples of which 7 differ in output: F1 0.667 against 0.500, "
         f"difference 0.167, one-sided p = {result.pvalue:.4f}."
     )
-    drawn = randomization_test(y_true, a, b, method="randomization", n_resamples=99)
+    drawn = randomization_test(y_true, a, b, method="permutation", n_resamples=99)
     assert drawn.summary().startswith("Approximate randomization test, 99 swaps, 12 samples")
     assert repr(drawn).endswith("n_discordant=7, n_resamples=99)")
 
@@ -518,7 +518,7 @@ def infinite(y_true, y_pred):
             ValueError,
             "metric must be one of 'f1', 'precision', 'recall', or a c",
         ),
-        ({"method": "mcnemar"}, ValueError, "method must be one of 'auto', 'exact', 'randomizat"),
+        ({"method": "mcnemar"}, ValueError, "method must be one of 'auto', 'analytic', 'permut"),
         (
             {"alternative": "both"},
             ValueError,
@@ -566,4 +566,4 @@ def test_messages(arguments, error, message):
 def test_a_callable_lists_no_more_than_a_million_swaps():
     y_true = np.ones(21, dtype=int)
     with pytest.raises(ValueError, match="is limited to 20 samples or clusters"):
-        randomization_test(y_true, y_true, 1 - y_true, metric=accuracy_score, method="exact")
+        randomization_test(y_true, y_true, 1 - y_true, metric=accuracy_score, method="analytic")

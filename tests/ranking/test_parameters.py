@@ -137,7 +137,7 @@ OF_INTEGERS = {
         "n_resamples",
         30,
         lambda x: rankinf.randomization_test(
-            Y_TRUE, Y_SCORE > 3, OTHER > 3, metric="f1", method="randomization", n_resamples=x
+            Y_TRUE, Y_SCORE > 3, OTHER > 3, metric="f1", method="permutation", n_resamples=x
         ),
     ),
     "metric_power": ("n_samples", 60, lambda x: rankinf.metric_power(x, 5, odds=2.0, metric="rie")),

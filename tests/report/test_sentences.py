@@ -39,7 +39,7 @@ B99 = {"n_resamples": 99}
         ),
         lambda y_score: best_candidate_test(Y, {"a": y_score, "b": NOISE[::-1]}, **B99),
         lambda y_score: randomization_test(
-            Y, y_score > 1.5, NOISE[::-1] > 1.5, method="randomization", **B99
+            Y, y_score > 1.5, NOISE[::-1] > 1.5, method="permutation", **B99
         ),
     ],
 )
