@@ -149,7 +149,7 @@ SIGNATURES = {
         "name=None, ax=None, **options)"
     ),
     "cross_val_comparison": (
-        "(estimator_a, estimator_b, X, y, *, cv=None, groups=None, clusters=None, "
+        "(estimator_a, estimator_b, X, y, *, cv=None, clusters=None, "
         "metric='average_precision', method='auto', "
         "params=None, "
         "n_resamples=9999, random_state=0, n_jobs=None, verbose=0)"
@@ -181,12 +181,12 @@ SIGNATURES = {
         "random_state=0, n_jobs=None, verbose=0)"
     ),
     "cross_val_significance": (
-        "(estimator, X, y, *, groups=None, strata=None, clusters=None, order=None, "
+        "(estimator, X, y, *, strata=None, clusters=None, order=None, "
         "cv=None, metric='average_precision', method='auto', "
         "params=None, n_resamples=None, random_state=0, n_jobs=None, verbose=0)"
     ),
     "search_permutation_test": (
-        "(search, X, y, *, groups=None, strata=None, clusters=None, order=None, "
+        "(search, X, y, *, strata=None, clusters=None, order=None, "
         "params=None, n_resamples=99, random_state=0, n_jobs=None, verbose=0)"
     ),
     "mean_average_precision_score": "(y_true, y_score, *, groups, pos_label=1)",

@@ -43,7 +43,6 @@ LONGER = {
     "metric_test": 16,
     "average_precision_test": 17,
     "recall_at_k_test": 15,
-    "cross_val_significance": 15,
 }
 
 

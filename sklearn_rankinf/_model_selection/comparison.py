@@ -9,9 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import get_config
-from sklearn.utils import indexable
-from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._estimation import (
@@ -30,12 +27,13 @@ from sklearn_rankinf._model_selection.folds import (
     fit_folds,
     groups_for,
     hold_out_different_samples,
+    split_params,
     splitter,
+    with_groups,
 )
 from sklearn_rankinf._model_selection.scorers import Scoring
 from sklearn_rankinf._permutation import doubled_midranks
 from sklearn_rankinf._ranking import (
-    Design,
     Fold,
     Sample,
     check_integer,
@@ -259,7 +257,6 @@ def cross_val_comparison(
     y: Any,
     *,
     cv: Any = None,
-    groups: Any = None,
     clusters: Iterable[Hashable] | None = None,
     metric: str | Metric = "average_precision",
     method: str = "auto",
@@ -290,12 +287,8 @@ def cross_val_comparison(
     cv : int, splitter or iterable, optional
         Cross-validation splitting strategy. An int, 5 by default, sets the number of shuffled folds
         with a fixed seed. They are stratified for classifiers and keep groups together if there are
-        `groups` or `clusters`. Rows may be numbers or boolean masks. Splits are
+        groups or `clusters`. Rows may be numbers or boolean masks. Splits are
         generated once, so that random splits are the same for both estimators.
-    groups : array-like of shape (n_samples,), optional
-        Groups of the samples, used only by the splitter; by default the `clusters`, for the
-        default splitter and for those that split by groups, such as
-        :class:`sklearn.model_selection.StratifiedGroupKFold`.
     clusters : array-like of shape (n_samples,), optional
         Cluster of each sample, any hashable values. In the comparison of the models only samples of
         different clusters are independent. No fold may train on a cluster that it holds out.
@@ -312,7 +305,10 @@ def cross_val_comparison(
         comparison of the models, for repeated or random splits.
     params : dict, optional
         Parameters for fitting both estimators, as in
-        :func:`sklearn.model_selection.cross_validate`.
+        :func:`sklearn.model_selection.cross_validate`. Groups of the samples,
+        ``params["groups"]``, go to the splitter with and without metadata routing; by default they
+        are the `clusters`, for the default splitter and for those that split by groups, such as
+        :class:`sklearn.model_selection.StratifiedGroupKFold`.
     n_resamples : int, default=9999
         Number of random swaps.
     random_state : int, RandomState, Generator or None, default=0
@@ -422,11 +418,11 @@ def cross_val_comparison(
         )
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
-    X, y, groups = indexable(X, y, groups)
+    X, y, groups, others = split_params(X, y, params)
     labels = Sample.read(y, None, pos_label=scoring.pos_label, columns="none", clusters=clusters)
     running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
-    given = {"cv": cv, "groups": groups, "params": params}
-    planned = _planned_folds((estimator_a, estimator_b), X, y, given, labels.design)
+    groups = groups_for(cv, groups, labels.design)
+    planned = _planned_folds((estimator_a, estimator_b), X, y, groups, {"cv": cv, "params": params})
     _check_folds(planned[0], labels.positive, method)
     codes = labels.design.clusters
     if codes is not None:
@@ -435,9 +431,7 @@ def cross_val_comparison(
         if way.is_mean:
             _check_mean_of_clusters(planned[0], codes)
     both = [
-        folds
-        if isinstance(one, Mapping)
-        else _fitted(one, X, y, folds, {"params": params, **running})
+        folds if isinstance(one, Mapping) else _fitted(one, X, y, folds, (groups, others), running)
         for one, folds in zip((estimator_a, estimator_b), planned, strict=True)
     ]
     scores = _scores(both, X, y, scoring, n_jobs)
@@ -476,8 +470,8 @@ def _planned_folds(
     estimators: tuple[Any, Any],
     X: Any,
     y: Any,
+    groups: Any,
     given: Mapping[str, Any],
-    design: Design,
 ) -> list[list[Fold]]:
     """Folds of both estimators on the same splits, fitted unless a dict is given."""
     cv = given["cv"]
@@ -490,7 +484,6 @@ def _planned_folds(
         _check_nothing_to_split(cv)
         splits = [(fold.train, fold.test) for fold in fitted[0]]
     else:
-        groups = groups_for(cv, given["groups"], design, given["params"])
         splits = list(splitter(cv, y, groups, estimators).split(X, y, groups))
     return [
         fitted[0] if isinstance(one, Mapping) else [Fold(one, *split) for split in splits]
@@ -498,15 +491,13 @@ def _planned_folds(
     ]
 
 
-def _fitted(estimator: Any, X: Any, y: Any, folds: Folds, options: Mapping[str, Any]) -> list[Fold]:
+def _fitted(
+    estimator: Any, X: Any, y: Any, folds: Folds, given: tuple[Any, Any], running: dict[str, Any]
+) -> list[Fold]:
     """Fit an estimator on the same splits."""
     splits = [(fold.train, fold.test) for fold in folds]
-    params = dict(options["params"] or {})
-    routed = get_routing_for_object(estimator).consumes("fit", ["groups"])
-    if get_config()["enable_metadata_routing"] and not routed:
-        params.pop("groups", None)  # those of the splitter, whose splits were made
-    options = {**options, "params": params}
-    return folds_of(fit_folds(estimator, X, y, cv=splits, **options), X, y, "the dict")
+    fitting = with_groups(estimator, splits, *given)
+    return folds_of(fit_folds(estimator, X, y, **fitting, **running), X, y, "the dict")
 
 
 def _check_nothing_to_split(cv: Any) -> None:

@@ -21,6 +21,7 @@ from sklearn.model_selection import (
     check_cv,
     cross_validate,
 )
+from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from sklearn_rankinf._permutation import (
@@ -44,7 +45,7 @@ from sklearn_rankinf._statistics import Integers
 # Number of random labellings for a check of similar labels: if none of them has as few unequal
 # neighbours as the observed labels, single labels are not exchangeable.
 _N_DRAWS = 99
-_WHOLE_CLUSTERS = "keep clusters together, as StratifiedGroupKFold does with groups=clusters"
+_WHOLE_CLUSTERS = "keep clusters together, as StratifiedGroupKFold does"
 
 
 # Labels.
@@ -366,14 +367,15 @@ def groups_of_clusters(design: Design) -> Integers | None:
     return np.asarray(np.argsort(in_order)[codes], dtype=np.int64)
 
 
-def groups_for(cv: Any, groups: Any, design: Design, params: Any) -> Any:
-    """Groups for the splitter: those that were given, or the clusters if it splits by groups."""
-    if get_config()["enable_metadata_routing"] and "groups" in (params or {}):
-        if groups is not None:
-            raise ValueError(
-                "groups is given twice, as an argument and in params: leave one of them out."
-            )
-        return params["groups"]
+def split_params(X: Any, y: Any, params: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
+    """Data that have rows, the groups of the splitter in the parameters, and the other ones."""
+    others = dict(params or {})
+    X, y, groups = indexable(X, y, others.pop("groups", None))
+    return X, y, groups, others
+
+
+def groups_for(cv: Any, groups: Any, design: Design) -> Any:
+    """Groups of the splitter: those that were given, or the clusters if it splits by groups."""
     if groups is None and (is_default(cv) or splits_by_groups(cv)):
         return groups_of_clusters(design)
     return groups
@@ -391,11 +393,25 @@ def check_makes_splits(cv: Any, what: str) -> None:
     )
 
 
-def with_groups(groups: Any, params: Any) -> dict[str, Any]:
-    """Groups and parameters for scikit-learn's cross-validation, with and without routing."""
-    if groups is not None and get_config()["enable_metadata_routing"]:
-        return {"params": {**(params or {}), "groups": groups}}
-    return {"groups": groups, "params": params}
+def with_groups(estimator: Any, cv: Any, groups: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of scikit-learn's cross-validation, with and without metadata routing.
+
+    The splitter gets the groups, and so does an estimator that asks for them.
+    """
+    fits = groups is not None and _fits_with_groups(estimator)
+    if not get_config()["enable_metadata_routing"]:
+        return {"cv": cv, "groups": groups, "params": params | ({"groups": groups} if fits else {})}
+    # Splits that were made ask for no groups.
+    asked = fits or (groups is not None and not isinstance(cv, list))
+    return {"cv": cv, "params": params | ({"groups": groups} if asked else {})}
+
+
+def _fits_with_groups(estimator: Any) -> bool:
+    """Whether an estimator asks for groups, as a search does whose splitter splits by groups."""
+    try:
+        return bool(get_routing_for_object(estimator).consumes("fit", ["groups"]))
+    except NotImplementedError:  # some estimators of scikit-learn have no routing
+        return False
 
 
 # Fits.

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import indexable
 
 from sklearn_rankinf._model_selection.folds import (
     check_groups,
@@ -19,6 +18,7 @@ from sklearn_rankinf._model_selection.folds import (
     groups_of_clusters,
     permuted,
     sample_of_labels,
+    split_params,
     splits_by_groups,
     warn_of_few_labellings,
 )
@@ -121,7 +121,6 @@ def search_permutation_test(
     X: Any,
     y: Any,
     *,
-    groups: Any = None,
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
     order: Iterable[Any] | None = None,
@@ -146,9 +145,6 @@ def search_permutation_test(
         The samples.
     y : array-like of shape (n_samples,)
         The labels.
-    groups : array-like of shape (n_samples,), optional
-        Groups of the samples, used only by the splitter; by default the `clusters`, if the splitter
-        of the search splits by groups.
     strata : array-like of shape (n_samples,), optional
         Stratum of each sample, any hashable values. Labels are permuted only within strata.
     clusters : array-like of shape (n_samples,), optional
@@ -160,7 +156,9 @@ def search_permutation_test(
         consecutive samples, the blocks are permuted instead.
     params : dict, optional
         Parameters for the `fit` method of the search, for fitting its candidates and for metadata
-        routing.
+        routing. Groups of the samples, ``params["groups"]``, go to the splitter with and without
+        metadata routing; by default they are the `clusters`, if the splitter of the search splits
+        by groups.
     n_resamples : int, default=99
         Number of permutations. The p-value is never below ``1 / (n_resamples + 1)``.
     random_state : int, RandomState, Generator or None, default=0
@@ -182,14 +180,14 @@ def search_permutation_test(
         If `search` is not a search over candidates, or an argument has the wrong type.
     ValueError
         If the search has no single best score, or if this score is nan or infinite; if its `cv` is
-        an iterable of splits; if the labels are constant within `groups`, and neither `clusters`
+        an iterable of splits; if the labels are constant within groups, and neither `clusters`
         nor `strata` are given; if labels differ within a cluster; or if there is nothing to
         permute.
 
     Warns
     -----
     UserWarning
-        If labels are more similar within `groups` than random labels are, and if only a few
+        If labels are more similar within groups than random labels are, and if only a few
         different labellings are possible.
 
     See Also
@@ -232,14 +230,13 @@ def search_permutation_test(
     """
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
-    X, y, groups = indexable(X, y, groups)
+    X, y, groups, params = split_params(X, y, params)
     search = _prepared(search)
     sample = sample_of_labels(y, strata=strata, clusters=clusters, order=order)
     exchange = exchange_of(sample)
     check_groups(sample, groups)
     check_permutations(sample)
-    params = dict(params or {})
-    if groups is None and "groups" not in params and splits_by_groups(search.cv):
+    if groups is None and splits_by_groups(search.cv):
         groups = groups_of_clusters(sample.design)
     if groups is not None:
         params["groups"] = groups

@@ -15,7 +15,6 @@ from scipy.special import gammaln, logsumexp, xlogy
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import cross_val_score
-from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._estimation import Estimate
@@ -33,6 +32,7 @@ from sklearn_rankinf._model_selection.folds import (
     is_default,
     sample_of_labels,
     samples_in_several_folds,
+    split_params,
     splitter,
     warn_of_few_labellings,
     with_groups,
@@ -257,7 +257,6 @@ def cross_val_significance(
     X: Any,
     y: Any,
     *,
-    groups: Any = None,
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
     order: Iterable[Any] | None = None,
@@ -285,10 +284,6 @@ def cross_val_significance(
         The samples.
     y : array-like of shape (n_samples,)
         The binary labels.
-    groups : array-like of shape (n_samples,), optional
-        Groups of the samples, used only by the splitter; by default the `clusters`, for the
-        default splitter and for those that split by groups, such as
-        :class:`sklearn.model_selection.StratifiedGroupKFold`.
     strata : array-like of shape (n_samples,), optional
         Stratum of each sample, any hashable values. Labels are permuted only within strata, in the
         tests of the folds and for the refits. Requires permutation.
@@ -305,7 +300,7 @@ def cross_val_significance(
     cv : int, splitter or iterable, optional
         Cross-validation splitting strategy. An int, 5 by default, sets the number of shuffled folds
         with a fixed seed. They are stratified for classifiers and keep groups together if there are
-        `groups` or `clusters`. Splitters and iterables of splits are used as in
+        groups or `clusters`. Splitters and iterables of splits are used as in
         :func:`sklearn.model_selection.cross_validate`; rows may be numbers or boolean masks.
     metric : str, metric or scorer, default="average_precision"
         A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
@@ -321,7 +316,10 @@ def cross_val_significance(
         such a scorer. ``"refit"`` repeats the whole cross-validation for permuted labels.
     params : dict, optional
         Parameters for fitting and for metadata routing, as in
-        :func:`sklearn.model_selection.cross_validate`.
+        :func:`sklearn.model_selection.cross_validate`. Groups of the samples,
+        ``params["groups"]``, go to the splitter with and without metadata routing; by default they
+        are the `clusters`, for the default splitter and for those that split by groups, such as
+        :class:`sklearn.model_selection.StratifiedGroupKFold`.
     n_resamples : int, optional
         Number of random labellings of each fold that has no exact null distribution, by default
         9999, and of refits, by default 99.
@@ -345,9 +343,9 @@ def cross_val_significance(
         If `method` is not one of those above, or its condition is not met; if a dict lacks the
         estimators or the indices, or is combined with arguments that only fitting needs; if there
         are no folds, or a fold has no rows, rows out of range, a held-out row twice, or rows that
-        it both trains on and holds out, unless nothing is fitted; if `groups` is also in `params`;
-        if labels, scores or options are invalid for the test of the metric; if the labels are
-        constant within `groups`, and neither `clusters` nor `strata` are given; if labels differ
+        it both trains on and holds out, unless nothing is fitted; if labels, scores or options are
+        invalid for the test of the metric; if the labels are constant within groups, and neither
+        `clusters` nor `strata` are given; if labels differ
         within a cluster, or a cluster is in the training set and the held-out samples of a fold; if
         with `order` a fold holds out samples that are not consecutive; if there is nothing to
         permute; or if `cv` is an iterable of splits and ``method="refit"``.
@@ -357,7 +355,7 @@ def cross_val_significance(
     UndefinedMetricWarning
         If a fold has only one class: its p-value is 1.
     UserWarning
-        If folds are stratified without shuffling; if labels are more similar within `groups`, or
+        If folds are stratified without shuffling; if labels are more similar within groups, or
         within folds of consecutive rows, than random labels are; and if a fold has fewer different
         labellings than 1000 (with strata, clusters or blocks) or 100 (with shifts).
 
@@ -406,7 +404,7 @@ def cross_val_significance(
 
     ``"refit"`` tests a different question: whether anything can be learned at all. It includes the
     variation of fitting. Labels are permuted over all samples, with the same restrictions as in
-    the tests of the folds, while `groups`, parameters and weights stay with their samples; each
+    the tests of the folds, while groups, parameters and weights stay with their samples; each
     refit makes new splits. Refits are valid for every estimator and every splitter, and their
     p-value is at least :math:`1 / (B + 1)` with B permutations. Means that differ by rounding
     count as equal.
@@ -457,14 +455,13 @@ def cross_val_significance(
         response_method=scoring.response_method,
         **tested,
     )
-    X, y, groups = indexable(X, y, groups)
+    X, y, groups, others = split_params(X, y, params)
     sample = sample_of_labels(y, strata=strata, clusters=clusters, order=order)
     exchange = exchange_of(sample)
     _check_has_mean(way, sample.design, scoring.method)
-    fitting = {"groups": groups, "cv": cv, "params": params}
     running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     if isinstance(estimator, Mapping):
-        check_nothing_to_fit({**fitting, "method='refit'": refits or None})
+        check_nothing_to_fit({"cv": cv, "params": params, "method='refit'": refits or None})
         fitted = estimator
     else:
         check_groups(sample, groups)
@@ -474,9 +471,8 @@ def cross_val_significance(
             warn_of_few_labellings(sample)
         if is_default(cv):
             _check_is_no_series(sample.design, cv)
-        groups = groups_for(cv, groups, sample.design, params)
-        cv = splitter(cv, y, groups, [estimator])
-        fitting = {"cv": cv, **with_groups(groups, params)}
+        groups = groups_for(cv, groups, sample.design)
+        fitting = with_groups(estimator, splitter(cv, y, groups, [estimator]), groups, others)
         fitted = fit_folds(estimator, X, y, **fitting, **running)
     folds = folds_of(fitted, X, y, "the dict")
     _check_independence(folds, way)

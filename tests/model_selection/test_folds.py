@@ -10,6 +10,7 @@ import pytest
 import sklearn
 from by_name import NAMED
 from sklearn.base import clone
+from sklearn.ensemble import AdaBoostClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import average_precision_score
@@ -85,7 +86,7 @@ def test_folds_with_clusters_are_tested_by_themselves(metric, test, named, patie
         LOGISTIC,
         X,
         y,
-        groups=patient,
+        params={"groups": patient},
         clusters=names.tolist(),
         cv=cv,
         metric=metric,
@@ -147,7 +148,7 @@ def test_clusters_with_results_of_cross_validate(patients):
     )
     again = cross_val_significance(fitted, X, y, clusters=patient, n_resamples=99)
     direct = cross_val_significance(
-        LOGISTIC, X, y, groups=patient, clusters=patient, cv=cv, n_resamples=99
+        LOGISTIC, X, y, params={"groups": patient}, clusters=patient, cv=cv, n_resamples=99
     )
     assert again.fold_pvalues.tolist() == direct.fold_pvalues.tolist()
 
@@ -156,8 +157,7 @@ def test_clusters_that_a_fold_divides(patients):
     X, y, patient = patients
     message = (
         r"Cluster \d+ is in the training set and in the held-out samples of fold 0, which reveals "
-        "its label to the estimator: keep clusters together, as StratifiedGroupKFold does with "
-        "groups=clusters"
+        "its label to the estimator: keep clusters together, as StratifiedGroupKFold does"
     )
     with pytest.raises(ValueError, match=message):
         cross_val_significance(
@@ -298,24 +298,25 @@ def test_labels_of_whole_groups_are_refused_without_clusters(patients):
     )
     search = GridSearchCV(NEIGHBOURS, GRID, cv=GroupKFold(3))
     with pytest.raises(ValueError, match=message):
-        cross_val_significance(LOGISTIC, X, y, groups=patient, cv=GroupKFold(3))
+        cross_val_significance(LOGISTIC, X, y, params={"groups": patient}, cv=GroupKFold(3))
     with pytest.raises(ValueError, match=message):
-        search_permutation_test(search, X, y, groups=patient)
+        search_permutation_test(search, X, y, params={"groups": patient})
     answers = np.where(y == 1, "ill", "well")
     with pytest.raises(ValueError, match=message):
-        search_permutation_test(search, X, answers, groups=patient.astype(str))
-    quietly(search_permutation_test, search, X, y, groups=patient, clusters=patient, n_resamples=1)
+        search_permutation_test(search, X, answers, params={"groups": patient.astype(str)})
+    options = {"params": {"groups": patient}, "clusters": patient, "n_resamples": 1}
+    quietly(search_permutation_test, search, X, y, **options)
 
 
 def test_labels_that_are_alike_within_groups_are_warned_of(patients):
     X, y, patient = patients
     changed = np.where(np.arange(240) % 20 == 0, 1 - y, y)
-    options = {"groups": patient, "cv": GroupKFold(3)}
+    options = {"params": {"groups": patient}, "cv": GroupKFold(3)}
     with pytest.warns(UserWarning, match=f"{ALIKE}.*Pass strata=groups"):
         cross_val_significance(NEIGHBOURS, X, changed, **options)
     search = GridSearchCV(NEIGHBOURS, GRID, cv=GroupKFold(3))
     with pytest.warns(UserWarning, match=ALIKE):
-        search_permutation_test(search, X, changed, groups=patient, n_resamples=1)
+        search_permutation_test(search, X, changed, params={"groups": patient}, n_resamples=1)
     quietly(cross_val_significance, NEIGHBOURS, X, changed, strata=np.arange(240) % 2, **options)
 
 
@@ -323,9 +324,9 @@ def test_labels_that_are_alike_within_groups_are_warned_of(patients):
 def test_groups_without_effect_on_the_labels(seed, patients):
     X, _, patient = patients
     y = np.random.default_rng(seed).permutation(np.arange(240) < 40).astype(int)
-    quietly(cross_val_significance, NEIGHBOURS, X, y, groups=patient, cv=GroupKFold(3))
-    # Groups of single samples are no groups.
-    quietly(cross_val_significance, NEIGHBOURS, X, y, groups=np.arange(240), cv=GroupKFold(3))
+    for groups in (patient, np.arange(240)):  # groups of single samples are no groups
+        params = {"groups": groups}
+        quietly(cross_val_significance, NEIGHBOURS, X, y, params=params, cv=GroupKFold(3))
 
 
 def test_share_of_false_alarms_about_groups():
@@ -373,16 +374,17 @@ def test_default_splitter_keeps_clusters_together(as_groups, patients):
     X, y, patient = patients
     cv = StratifiedGroupKFold(4, shuffle=True, random_state=0)
     options = {"clusters": patient, "n_resamples": 49}
-    expected = cross_val_significance(LOGISTIC, X, y, groups=patient, cv=cv, **options)
-    groups = {"groups": patient} if as_groups else {}
-    result = quietly(cross_val_significance, LOGISTIC, X, y, cv=4, **groups, **options)
+    params = {"groups": patient}
+    expected = cross_val_significance(LOGISTIC, X, y, params=params, cv=cv, **options)
+    given = {"params": params} if as_groups else {}
+    result = quietly(cross_val_significance, LOGISTIC, X, y, cv=4, **given, **options)
     assert spread(result) == spread(expected)
     assert result.fold_pvalues.tolist() == expected.fold_pvalues.tolist()
     regressor = LinearRegression()
     options |= {"clusters": patient, "metric": PREDICTED}
     made = GroupKFold(4, shuffle=True, random_state=0)
     plain = cross_val_significance(regressor, X, y, cv=4, **options)
-    expected = cross_val_significance(regressor, X, y, groups=patient, cv=made, **options)
+    expected = cross_val_significance(regressor, X, y, params=params, cv=made, **options)
     assert plain.fold_pvalues.tolist() == expected.fold_pvalues.tolist()
 
 
@@ -401,10 +403,10 @@ def test_clusters_are_the_groups_of_a_splitter_by_groups(cv, routed, patients):
     names = [f"patient {p:03d}" for p in patient]
     options = {"clusters": names, "n_resamples": 49, "cv": cv}
     expected, refits = (
-        cross_val_significance(LOGISTIC, X, y, groups=names, **options | method)
+        cross_val_significance(LOGISTIC, X, y, params={"groups": names}, **options | method)
         for method in ({}, REFITS)
     )
-    compared = cross_val_comparison(LOGISTIC, NEIGHBOURS, X, y, groups=names, **options)
+    compared = cross_val_comparison(LOGISTIC, NEIGHBOURS, X, y, params={"groups": names}, **options)
     with sklearn.config_context(enable_metadata_routing=routed):
         result, again_refitted = (
             cross_val_significance(LOGISTIC, X, y, **options | method) for method in ({}, REFITS)
@@ -442,7 +444,8 @@ def test_clusters_are_the_groups_of_a_search_by_groups(routed, patients):
     other = patient // 2
     expected = clone(search).fit(X, y, groups=other).best_score_
     options["params"] = {"groups": other}
-    assert search_permutation_test(search, X, y, **options).statistic == expected
+    with sklearn.config_context(enable_metadata_routing=routed):
+        assert search_permutation_test(search, X, y, **options).statistic == expected
     search.set_params(cv=3)
     expected = clone(search).fit(X, y).best_score_
     assert search_permutation_test(search, X, y, clusters=patient, n_resamples=2).statistic == (
@@ -450,34 +453,68 @@ def test_clusters_are_the_groups_of_a_search_by_groups(routed, patients):
     )
 
 
-def test_groups_in_routed_parameters_are_kept(routing, patients):
+@pytest.mark.parametrize("routed", [False, True])
+def test_groups_in_the_parameters_are_those_of_the_splitter(routed, patients):
     X, y, patient = patients
-    households, options = patient // 2, {"clusters": patient, "n_resamples": 49}
-    cv = GroupKFold(4)
-    with sklearn.config_context(enable_metadata_routing=False):
-        expected = cross_val_significance(LOGISTIC, X, y, groups=households, cv=cv, **options)
-        compared = cross_val_comparison(
-            LOGISTIC, NEIGHBOURS, X, y, groups=households, cv=cv, **options
-        )
-    options |= {"params": {"groups": households}}
-    result = cross_val_significance(LOGISTIC, X, y, cv=cv, **options)
+    households, cv = patient // 2, GroupKFold(4)
+    options = {"clusters": patient, "n_resamples": 49}
+    splits = list(cv.split(X, y, households))
+    expected = cross_val_significance(LOGISTIC, X, y, cv=splits, **options)
+    compared = cross_val_comparison(LOGISTIC, NEIGHBOURS, X, y, cv=splits, **options)
+    options |= {"params": {"groups": households}, "cv": cv}
+    with sklearn.config_context(enable_metadata_routing=routed):
+        result = cross_val_significance(LOGISTIC, X, y, **options)
+        again = cross_val_comparison(LOGISTIC, NEIGHBOURS, X, y, **options)
     assert result.fold_pvalues.tolist() == expected.fold_pvalues.tolist()
-    again = cross_val_comparison(LOGISTIC, NEIGHBOURS, X, y, cv=cv, **options)
     assert again.to_dict() == compared.to_dict()
-    for function, estimators in (
-        (cross_val_significance, (LOGISTIC,)),
-        (cross_val_comparison, (LOGISTIC, NEIGHBOURS)),
-    ):
-        with pytest.raises(ValueError, match="groups is given twice, as an argument and in params"):
-            function(*estimators, X, y, groups=households, cv=cv, **options)
-        divided = {**options, "params": {"groups": np.arange(240)}}
-        with pytest.raises(ValueError, match="is in the training set and in the held-out samples"):
-            function(*estimators, X, y, cv=cv, **divided)
+
+
+@pytest.mark.parametrize("routed", [False, True])
+def test_an_estimator_that_splits_by_groups_gets_the_groups(routed, patients):
+    X, y, patient = patients
+    cv = GroupKFold(3)
+    search = GridSearchCV(NEIGHBOURS, GRID, cv=cv, scoring="average_precision")
+    scores = [
+        clone(search)
+        .fit(X[train], y[train], groups=patient[train])
+        .predict_proba(X[test])[:, 1]
+        .tolist()
+        for train, test in cv.split(X, y, patient)
+    ]
+    expected = [
+        average_precision_score(y[test], own)
+        for own, (_, test) in zip(scores, cv.split(X, y, patient), strict=True)
+    ]
+    options = {"cv": cv, "clusters": patient, "n_resamples": 9}
+    for given in ({}, {"params": {"groups": patient}}):
+        with sklearn.config_context(enable_metadata_routing=routed):
+            result = cross_val_significance(search, X, y, **options, **given)
+            both = cross_val_comparison(search, LOGISTIC, X, y, **options, **given)
+        assert result.fold_statistics == pytest.approx(expected, rel=1e-12)
+        assert both.fold_statistics_a == pytest.approx(expected, rel=1e-12)
+
+
+def test_estimators_without_metadata_routing_take_part(patients):
+    X, y, patient = patients
+    boosted, options = AdaBoostClassifier(n_estimators=2), {"clusters": patient, "n_resamples": 9}
+    result = cross_val_significance(boosted, X, y, cv=2, **options)
+    both = cross_val_comparison(boosted, LOGISTIC, X, y, cv=2, **options)
+    assert both.fold_statistics_a.tolist() == result.fold_statistics.tolist()
+
+
+@pytest.mark.parametrize("function", [cross_val_significance, cross_val_comparison])
+@pytest.mark.parametrize("n_groups", [239, 241])
+def test_groups_need_one_entry_for_each_sample(function, n_groups, patients):
+    X, y, _ = patients
+    estimators = (LOGISTIC, NEIGHBOURS)[: 1 + (function is cross_val_comparison)]
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        function(*estimators, X, y, params={"groups": np.arange(n_groups)})
 
 
 def test_groups_that_divide_clusters_are_refused(patients):
     X, y, patient = patients
-    options = {"groups": np.arange(240), "clusters": patient, "cv": StratifiedGroupKFold(3)}
+    options = {"clusters": patient, "cv": StratifiedGroupKFold(3)}
+    options["params"] = {"groups": np.arange(240)}
     with pytest.raises(ValueError, match="is in the training set and in the held-out samples"):
         cross_val_significance(LOGISTIC, X, y, **options)
     with pytest.raises(ValueError, match="is in the training set and in the held-out samples"):
@@ -725,8 +762,9 @@ def test_unshuffled_stratified_folds_are_warned_of(kind, patients):
 def test_folds_that_do_not_look_at_labels_and_order(cv):
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(120, 2)), rng.permutation(np.arange(120) < 30).astype(int)
-    groups = np.arange(120) % 30 if isinstance(cv, GroupKFold | StratifiedGroupKFold) else None
-    quietly(cross_val_significance, NEIGHBOURS, X, y, cv=cv, groups=groups)
+    by_groups = isinstance(cv, GroupKFold | StratifiedGroupKFold)
+    params = {"groups": np.arange(120) % 30} if by_groups else None
+    quietly(cross_val_significance, NEIGHBOURS, X, y, cv=cv, params=params)
 
 
 @pytest.mark.parametrize("cv", [TimeSeriesSplit(3), KFold(4)])
@@ -840,7 +878,7 @@ def test_folds_of_whole_series(series):
         LOGISTIC,
         X,
         y,
-        groups=plant,
+        params={"groups": plant},
         strata=plant,
         order=np.arange(600),
         cv=GroupKFold(2),
@@ -916,7 +954,7 @@ def test_refits_with_clusters_against_a_plain_loop(patients):
         NEIGHBOURS,
         X,
         y,
-        groups=patient,
+        params={"groups": patient},
         clusters=patient,
         cv=cv,
         method="refit",
@@ -946,9 +984,8 @@ def test_searches_with_clusters_against_a_plain_loop(patients):
         cv=StratifiedGroupKFold(3, shuffle=True, random_state=0),
         scoring="average_precision",
     )
-    result = search_permutation_test(
-        search, X, y, groups=patient, clusters=patient, n_resamples=5, random_state=7
-    )
+    options = {"clusters": patient, "n_resamples": 5, "random_state": 7}
+    result = search_permutation_test(search, X, y, params={"groups": patient}, **options)
     exchange = exchange_of(sample_of_labels(y, clusters=patient))
     expected = [
         clone(search).fit(X, permuted(y, exchange, seed), groups=patient).best_score_
@@ -1045,9 +1082,8 @@ def test_scorers_of_a_search_get_its_clusters(routing, patients):
         search,
         X,
         y,
-        groups=patient,
         clusters=patient,
-        params={"clusters": patient},
+        params={"groups": patient, "clusters": patient},
         n_resamples=2,
     )
     expected = clone(search).fit(X, y, groups=patient, clusters=patient).best_score_

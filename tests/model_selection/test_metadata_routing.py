@@ -375,10 +375,9 @@ def test_params_of_cross_val_significance_reach_fit(data):
     result = cross_val_significance(
         pipeline,
         *data,
-        groups=PATIENT,
         cv=CV,
         clusters=PATIENT,
-        params={"sample_weight": WEIGHT**4},
+        params={"groups": PATIENT, "sample_weight": WEIGHT**4},
         n_resamples=N_PERMUTATIONS,
     )
     expected = by_hand(pipeline, data, "statistic", fit_weight=WEIGHT**4, clusters=PATIENT)

@@ -161,7 +161,7 @@ def test_containers(container, data):
 def test_splitters_take_groups_and_iterables(data):
     X, y = data
     groups = np.arange(180) % 9
-    result = cross_val_significance(LOGISTIC, X, y, cv=GroupKFold(3), groups=groups)
+    result = cross_val_significance(LOGISTIC, X, y, cv=GroupKFold(3), params={"groups": groups})
     splits = list(GroupKFold(3).split(X, y, groups))
     listed = cross_val_significance(LOGISTIC, X, y, cv=iter(splits))
     assert listed.fold_pvalues.tolist() == result.fold_pvalues.tolist()
@@ -528,9 +528,8 @@ def test_folds_of_a_frozen_scorer_may_go_to_fisher(data):
 def test_refits_against_a_plain_loop(data):
     X, y = data
     cv, groups = GroupKFold(4), np.arange(180) % 12
-    result = cross_val_significance(
-        NEIGHBOURS, X, y, cv=cv, groups=groups, method="refit", n_resamples=12, random_state=5
-    )
+    options = {"method": "refit", "n_resamples": 12, "random_state": 5}
+    result = cross_val_significance(NEIGHBOURS, X, y, cv=cv, params={"groups": groups}, **options)
 
     def mean(labels):
         scores = []
@@ -655,7 +654,7 @@ def test_a_dict_that_is_not_complete(data):
     fitted = cross_validate(LOGISTIC, X, y, cv=CV, return_estimator=True, return_indices=True)
     with pytest.raises(ValueError, match="with at least 180 samples; got 100"):
         cross_val_significance(fitted, X[:100], y[:100])
-    for name, value in {"cv": 3, "groups": y, "params": {}, "method": "refit"}.items():
+    for name, value in {"cv": 3, "params": {}, "method": "refit"}.items():
         with pytest.raises(ValueError, match=f"{name}.* is for fitting, but a dict of"):
             cross_val_significance(fitted, X, y, **{name: value})
 
@@ -708,7 +707,7 @@ def test_groups_of_a_search_are_for_its_splitter(data):
     X, y = data
     groups = np.array(["a", "b", "c", "d", "e", "f"])[np.arange(180) % 6]
     search = GridSearchCV(NEIGHBOURS, GRID, cv=GroupKFold(3), scoring="average_precision")
-    result = search_permutation_test(search, X, y, groups=groups, n_resamples=4)
+    result = search_permutation_test(search, X, y, params={"groups": groups}, n_resamples=4)
     assert result.permuted_statistics.tolist() == permuted_by_hand(search, X, y, 4, 0, groups)
 
 

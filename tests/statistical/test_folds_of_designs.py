@@ -158,7 +158,7 @@ VALID = {
     ),
     "sites, default folds": (sites, folds, {"strata": SITE, "n_resamples": 999}),
     "groups, refits": (groups_of_sizes, refits, {"clusters": PATIENT, "cv": 2}),
-    "groups, search": (groups_of_sizes, grid, {"clusters": PATIENT, "groups": PATIENT}),
+    "groups, search": (groups_of_sizes, grid, {"clusters": PATIENT, "params": {"groups": PATIENT}}),
     "groups, best candidate": (whole_groups, best, {"clusters": GROUP}),
     "groups of sizes, best candidate": (groups_of_sizes, best, {"clusters": PATIENT}),
     "sites, best candidate": (sites, best, {"strata": SITE}),
