@@ -33,7 +33,9 @@ def main() -> int:
         help=f"rankers in so many of 100 cases ({SHARE_OF_RANKERS}; 100 without a number)",
     )
     parser.add_argument("--case", type=int, help="audit this case of the seed alone")
-    parser.add_argument("--patience", type=float, default=PATIENCE, help="seconds for a case")
+    parser.add_argument(
+        "--patience", type=float, default=PATIENCE, help="seconds of processor time for a case"
+    )
     parser.add_argument("--show", type=int, default=3, help="findings shown of each kind (3)")
     parser.add_argument("--verbose", action="store_true", help="print every case and finding")
     args = parser.parse_args()

@@ -20,7 +20,8 @@ from .oracles import QUICK, Effort
 from .ranker_checks import RankerAudit
 from .rankers import RankedCase
 
-# Seconds after which a case is given up, and address space beyond what the process begins with.
+# Seconds of processor time after which a case is given up, and address space beyond what the
+# process begins with.
 PATIENCE, ADDRESS_SPACE = 300.0, 4 * 2**30
 # A process that has grown to so many bytes is not given another case.
 MOST_RESIDENT = 2**30
@@ -44,12 +45,16 @@ class Auditor:
         """The outcome of a case; one that does not end, or ends the process, is a finding."""
         if self._process is None or self._process.poll() is not None:
             self._process = self._start()
-        start = time.monotonic()
         pickle.dump((case, self.effort), self._process.stdin)
         self._process.stdin.flush()
+        pid, spent = self._process.pid, 0.0
+        start, begun = _processor_time(pid), time.monotonic()
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ)
-            answered = bool(selector.select(self.patience))
+            while not (answered := bool(selector.select(1.0))) and spent < self.patience:
+                # A process that waits for ever spends little.
+                waited = (time.monotonic() - begun) / 10.0
+                spent = max(_processor_time(pid) - start, waited)
         try:
             if answered:
                 outcome, seconds, resident = pickle.load(self._process.stdout)
@@ -57,10 +62,10 @@ class Auditor:
                 if resident > MOST_RESIDENT:
                     self._stop()
                 return outcome
-            text = f"no answer in {self.patience:.0f} s"
+            text = f"no answer in {self.patience:.0f} s of processor time"
         except EOFError:
             text = f"the process ended, with code {self._process.wait()}"
-        self.processor_time += time.monotonic() - start
+        self.processor_time += spent
         self._stop()
         return Outcome(findings=[Finding("no answer", case.call(), text, case.structure)])
 
@@ -120,6 +125,16 @@ def _limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (_pages(0) + ADDRESS_SPACE,) * 2)
     except (ImportError, OSError):
         pass
+
+
+def _processor_time(pid: int) -> float:
+    """Seconds of a process; of the clock where the system does not say it."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError):
+        return time.monotonic()
 
 
 def _resident() -> int:
