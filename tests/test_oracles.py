@@ -1,5 +1,6 @@
 """The reference computations are themselves checked: against each other and known values."""
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -77,6 +78,24 @@ def test_bounds_bracket_enumeration():
         share = oracles.count_at_least(values, float(x)) / values.size
         assert low - 1e-13 <= share <= high + 1e-13
         assert high - low < 0.02 * share
+
+
+def test_draws_of_means_agree_with_enumeration():
+    sizes, n_positives = (1, 2, 4, 5, 8), 5
+    values, counts = oracles.average_precision_distribution(sum(sizes), n_positives, sizes)
+    both = {first + second for first, second in itertools.product(values, repeat=2)}
+    for total in sorted(both)[-60::20]:
+        n_ways = sum(
+            first * second
+            for (x, first), (y, second) in itertools.product(
+                zip(values, counts, strict=True), repeat=2
+            )
+            if x + y >= total
+        )
+        sampled, error = oracles.sampled_tail_of_means([(sizes, n_positives)] * 2, float(total) / 2)
+        expected = math.log(n_ways) - 2.0 * math.log(math.comb(sum(sizes), n_positives))
+        assert error < 0.02
+        assert abs(sampled - expected) < 4.0 * error
 
 
 def test_simulation_agrees_with_enumeration():

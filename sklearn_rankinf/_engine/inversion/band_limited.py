@@ -36,7 +36,7 @@ from sklearn_rankinf._engine.inversion.trapezoid import (
     DOUBT_OF_MERGING,
     LEFT_OF_MERGING,
 )
-from sklearn_rankinf._statistics import Complexes, Floats, Integers
+from sklearn_rankinf._statistics import Complexes, Floats, Integers, cached_property
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,8 @@ class BandSettings:
     # by this part of it: the rest is for atoms.
     least_wanted: float = 1.0
     part_of_tolerance: float = 0.8
+    # Bounds that are farther apart than a tolerance are tightened with these parts of it in turn.
+    finer: tuple[float, ...] = (0.25, 0.0)
     # Bounds of narrower bands, which are a factor of 50 apart, are not computed.
     narrowest: float = 0.25
     # Nodes times products of a pass that are affordable, with a tolerance and without one, and for
@@ -129,28 +131,28 @@ class BandLimitedTails:
         scale: float,
         support: tuple[float, float],
         tolerance: float = 0.0,
+        tilts: Tilts | None = None,
     ) -> None:
         self._transform, self._support, self._tolerance = transform, support, tolerance
-        self._n_samples, self._mean = n_samples, mean
-        means = None
-        if tolerance and isinstance(transform, RankingTransform):
-            means = transform.means
-        if means is None:
-            self._tilts = self._gentle_tilts(scale)
-        else:
-            self._tilts = Tilts(transform, scale, scale, support, means=means)
+        self._n_samples, self._mean, self._scale = n_samples, mean, scale
+        self._tilts = tilts or self._own_tilts()
         times = min(max(n_samples / SETTINGS.many, 1.0), SETTINGS.most_times)
         work = (SETTINGS.work, SETTINGS.work_if_useful)
         self._work, self._useful_work = (
             times * (SETTINGS.work_with_tolerance if tolerance else each) for each in work
         )
 
-    def _gentle_tilts(self, scale: float) -> Tilts:
+    def _own_tilts(self) -> Tilts:
         """Tilts of which the first one upwards leaves the distribution near its mean.
 
-        Sums that are convex in the hits of a block jump from their body to its far end.
+        Sums that are convex in the hits of a block jump from their body to its far end. With a
+        tolerance means lead to the tilts.
         """
-        upper = scale
+        upper = scale = self._scale
+        if self._tolerance and isinstance(self._transform, RankingTransform):
+            means = self._transform.means
+            if means is not None:
+                return Tilts(self._transform, scale, scale, self._support, means=means)
         while True:
             tilts = Tilts(self._transform, upper, scale, self._support)
             thetas, log_mgfs = tilts.ladder(1, 1)
@@ -166,12 +168,10 @@ class BandLimitedTails:
         to the farther one. Of merged blocks the bounds are those of the merged ones.
         """
         lower, upper, decay = self._log_bounds(s, sign, False)
-        log_p, known = _between(lower, upper, decay), np.isfinite(lower)
-        with np.errstate(invalid="ignore"):
-            error = np.expm1(np.minimum(np.maximum(upper - log_p, log_p - lower), 700.0))
+        (log_p, error), known = _between(lower, upper, decay), np.isfinite(lower)
         merging = np.zeros(s.shape)
         if self._transform.merged:
-            coarse = _between(*self._log_bounds(s, sign, True))
+            coarse = _between(*self._log_bounds(s, sign, True))[0]
             difference = np.where(known & np.isfinite(coarse), log_p - coarse, np.inf)
             log_p = np.where(known, log_p + LEFT_OF_MERGING * difference, upper)
             has_ties = self._transform.merges_ties
@@ -180,7 +180,7 @@ class BandLimitedTails:
         return TailEstimates.of(
             np.where(known, np.minimum(log_p, 0.0), upper),
             "band-limited bounds",
-            enclosure=np.where(known, error, np.inf),
+            enclosure=error,
             merging=merging,
         )
 
@@ -191,7 +191,37 @@ class BandLimitedTails:
         return self._log_bounds(s, sign, False)[:2]
 
     def _log_bounds(self, s: Floats, sign: int, coarse: bool) -> tuple[Floats, Floats, Floats]:
-        """Logs of the bounds, and the tilt over the width of the band."""
+        """Logs of the bounds, and the tilt over the width of the band.
+
+        The tightest of those that are computed until they are as close as the tolerance wants.
+        """
+        lower, upper, decay = self._bounds_of_tolerance(s, sign, coarse)
+        for finer in self._finer:
+            log_p, error = _between(lower, upper, decay)
+            are_wide = np.isfinite(error) & (error > accepted_error(self._tolerance, log_p))
+            wide = np.flatnonzero(are_wide)
+            if not wide.size:
+                break
+            low, high, their_decay = finer._bounds_of_tolerance(s[wide], sign, coarse)
+            closer = wide[high - low < (upper - lower)[wide]]
+            decay[closer] = their_decay[np.isin(wide, closer)]
+            lower[wide], upper[wide] = np.maximum(lower[wide], low), np.minimum(upper[wide], high)
+        return lower, upper, decay
+
+    @cached_property
+    def _finer(self) -> list[BandLimitedTails]:
+        """The same with smaller tolerances."""
+        numbers = self._transform, self._n_samples, self._mean, self._scale, self._support
+        tolerances = {part * self._tolerance for part in SETTINGS.finer} - {self._tolerance}
+        return [
+            BandLimitedTails(*numbers, tolerance, self._tilts)
+            for tolerance in sorted(tolerances, reverse=True)
+        ]
+
+    def _bounds_of_tolerance(
+        self, s: Floats, sign: int, coarse: bool
+    ) -> tuple[Floats, Floats, Floats]:
+        """Logs of the bounds that may be as close as the tolerance wants."""
         lower, upper, decay = np.full(s.shape, -np.inf), np.zeros(s.shape), np.ones(s.shape)
         for log_aliases in SETTINGS.log_aliases:
             open_ = np.flatnonzero(np.isneginf(lower))
@@ -449,14 +479,17 @@ class BandLimitedTails:
         return apart, log_mgfs[:, None] - np.outer(thetas, s) - exponent
 
 
-def _between(lower: Floats, upper: Floats, decay: Floats) -> Floats:
-    """Log of the tail that a smooth distribution would have between the logs of two bounds.
+def _between(lower: Floats, upper: Floats, decay: Floats) -> tuple[Floats, Floats]:
+    """Log of the tail that a smooth distribution would have between the logs of two bounds; error.
 
     The integrals of the minorant, of the gap and of what they enclose are ``1 / (exp(decay) - 1)``,
-    1 and ``1 / decay``.
+    1 and ``1 / decay``. The relative error is that of the farther bound.
     """
     share = 1.0 / decay - 1.0 / np.expm1(decay)
-    return np.asarray(np.logaddexp(lower + np.log1p(-share), upper + np.log(share)))
+    log_p = np.logaddexp(lower + np.log1p(-share), upper + np.log(share))
+    with np.errstate(invalid="ignore"):
+        error = np.expm1(np.minimum(np.maximum(upper - log_p, log_p - lower), 700.0))
+    return log_p, np.where(np.isfinite(lower), error, np.inf)
 
 
 def majorant_and_gap(decay: float, n_nodes: int) -> tuple[Complexes, Complexes]:
