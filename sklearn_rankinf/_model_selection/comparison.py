@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._estimation import (
     COMPARISONS,
@@ -19,13 +18,14 @@ from sklearn_rankinf._estimation import (
     metric_comparison_test,
     t_quantile,
 )
-from sklearn_rankinf._metrics import as_metric
 from sklearn_rankinf._model_selection.fold_means import FoldMean
 from sklearn_rankinf._model_selection.folds import (
     check_clusters_are_whole,
     check_nothing_to_fit,
     fit_folds,
     groups_for,
+    held_out_sample,
+    held_out_scores,
     hold_out_different_samples,
     split_params,
     splitter,
@@ -40,7 +40,6 @@ from sklearn_rankinf._ranking import (
     check_n_jobs,
     check_option,
     check_verbose,
-    estimator_scores,
     folds_of,
 )
 from sklearn_rankinf._results import Result, format_value, log10_of
@@ -407,7 +406,7 @@ def cross_val_comparison(
     True
     """
     scoring = Scoring.of(metric, y)
-    chosen = as_metric(scoring.metric)
+    chosen = scoring.metric
     method = check_option(method, "method", ("auto", *_METHODS))
     method = "swap" if method == "auto" else method
     way = _METHODS[method]
@@ -419,7 +418,7 @@ def cross_val_comparison(
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     X, y, groups, others = split_params(X, y, params)
-    labels = Sample.read(y, None, pos_label=scoring.pos_label, columns="none", clusters=clusters)
+    labels = scoring.labels(y, clusters=clusters)
     running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     groups = groups_for(cv, groups, labels.design)
     planned = _planned_folds((estimator_a, estimator_b), X, y, groups, {"cv": cv, "params": params})
@@ -434,11 +433,11 @@ def cross_val_comparison(
         folds if isinstance(one, Mapping) else _fitted(one, X, y, folds, (groups, others), running)
         for one, folds in zip((estimator_a, estimator_b), planned, strict=True)
     ]
-    scores = _scores(both, X, y, scoring, n_jobs)
-    pairs = [
-        _pair(chosen, labels, fold.test, of_fold)
-        for fold, of_fold in zip(both[0], zip(*scores, strict=True), strict=True)
-    ]
+    scores = held_out_scores((fold for folds in both for fold in folds), X, y, scoring, n_jobs)
+    pairs = []
+    for fold, a, b in zip(both[0], scores[: len(both[0])], scores[len(both[0]) :], strict=True):
+        rankers = {"estimator_a": a, "estimator_b": b}
+        pairs.append(Difference(chosen, held_out_sample(labels, fold, rankers, "rankers")))
     values = np.array([pair.values for pair in pairs])
     models, statistics = None, (float(values[:, 0].mean()), float(values[:, 1].mean()))
     if way.is_mean:
@@ -548,32 +547,6 @@ def _check_mean_of_clusters(folds: Folds, codes: Integers) -> None:
             "method='mean' needs folds that hold out different clusters, but some clusters are "
             "in several folds: use folds that keep them together, or method='swap'."
         )
-
-
-def _scores(
-    both: Sequence[Folds],
-    X: Any,
-    y: Any,
-    scoring: Scoring,
-    n_jobs: int | None,
-) -> tuple[list[Floats], list[Floats]]:
-    """Scores of the held-out samples of each fold, by both estimators."""
-    found = Parallel(n_jobs=n_jobs)(
-        delayed(estimator_scores)(
-            fold.estimator, fold.held_out(X, y)[0], scoring.pos_label, scoring.response_method
-        )
-        for folds in both
-        for fold in folds
-    )
-    n_splits = len(both[0])
-    return found[:n_splits], found[n_splits:]
-
-
-def _pair(metric: Metric, labels: Sample, rows: Integers, scores: tuple[Floats, ...]) -> Difference:
-    """Both rankings of the held-out samples of a fold."""
-    both = {"estimator_a": scores[0], "estimator_b": scores[1]}
-    sample = Sample.read(labels.positive[rows], both, pos_label=True, columns="rankers")
-    return Difference(metric.at(rows.size), replace(sample, design=labels.design.of_rows(rows)))
 
 
 def ranks_in_fold(places: Integers) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -21,8 +22,10 @@ class FoldMean:
         The averaged values: a metric, or the difference of a metric between two estimators.
     variances : ndarray of shape (n_splits,)
         Influence variance of each value.
-    n_positives : ndarray of int of shape (n_splits,)
-        Number of held-out positives of each fold, or of clusters that have them.
+    n_independent : ndarray of int of shape (n_splits, 2)
+        Number of held-out positives and negatives of each fold, or of clusters that have them.
+    maximum : float
+        The largest possible mean.
 
     Notes
     -----
@@ -33,20 +36,16 @@ class FoldMean:
 
     values: Floats
     variances: Floats
-    n_positives: Integers
+    n_independent: Integers
+    maximum: float = math.inf
 
     @classmethod
-    def read(cls, parts: Iterable[tuple[float, float, tuple[int, int]]]) -> FoldMean:
+    def read(
+        cls, parts: Iterable[tuple[float, float, tuple[int, int]]], maximum: float = math.inf
+    ) -> FoldMean:
         """Collect the value, variance and numbers of positives and negatives of each fold."""
-        values, variances, numbers = zip(*parts, strict=True)
-        for fold, (n_positives, n_negatives) in enumerate(numbers):
-            if min(n_positives, n_negatives) < 2:
-                raise ValueError(
-                    f"Fold {fold} holds out {n_positives} independent positives and {n_negatives} "
-                    "negatives, but the variance needs at least 2 of each: use fewer folds, or "
-                    "stratified ones."
-                )
-        return cls(np.array(values), np.array(variances), np.array(numbers)[:, 0])
+        values, variances, numbers = map(np.array, zip(*parts, strict=True))
+        return cls(values, variances, numbers, maximum)
 
     @property
     def mean(self) -> float:
@@ -61,7 +60,14 @@ class FoldMean:
     @property
     def df(self) -> float:
         """Degrees of freedom of the standard error."""
-        free = self.n_positives - 1
+        for fold, (n_positives, n_negatives) in enumerate(self.n_independent.tolist()):
+            if min(n_positives, n_negatives) < 2:
+                raise ValueError(
+                    f"Fold {fold} holds out {n_positives} independent positives and {n_negatives} "
+                    "negatives, but the variance needs at least 2 of each: use fewer folds, or "
+                    "stratified ones."
+                )
+        free = self.n_independent[:, 0] - 1
         if not self.variances.any():
             return float(free.sum())
         shares = self.variances / self.variances.sum()
@@ -75,4 +81,4 @@ class FoldMean:
     def limits(self, confidence_level: float) -> tuple[float, float]:
         """Student's t limits."""
         half = self.standard_error * float(limits.t_quantile(self.df, confidence_level))
-        return self.mean - half, self.mean + half
+        return self.mean - half, min(self.mean + half, self.maximum)

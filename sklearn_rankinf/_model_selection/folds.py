@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -23,7 +23,9 @@ from sklearn.model_selection import (
 )
 from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.parallel import Parallel, delayed
 
+from sklearn_rankinf._model_selection.scorers import Scoring
 from sklearn_rankinf._permutation import (
     AnyExchange,
     DesignWarning,
@@ -40,7 +42,7 @@ from sklearn_rankinf._ranking import (
     rows,
     warn_caller,
 )
-from sklearn_rankinf._statistics import Integers
+from sklearn_rankinf._statistics import Floats, Integers
 
 # Number of random labellings for a check of similar labels: if none of them has as few unequal
 # neighbours as the observed labels, single labels are not exchangeable.
@@ -59,9 +61,8 @@ def sample_of_labels(y: Any, **design: Any) -> Sample:
     return Sample(kinds, (), [], Design.read(len(kinds), **design))
 
 
-def permuted(y: Any, exchange: AnyExchange | None, seed: np.random.SeedSequence) -> Any:
+def permuted(y: Any, exchange: AnyExchange | None, rng: np.random.Generator) -> Any:
     """Return a random permutation of the labels under the null hypothesis."""
-    rng = np.random.default_rng(seed)
     if exchange is None:
         return rows(y, rng.permutation(len(y) if isinstance(y, list | tuple) else y.shape[0]))
     return rows(y, exchange.draw_rows(1, rng)[0])
@@ -414,7 +415,7 @@ def _fits_with_groups(estimator: Any) -> bool:
         return False
 
 
-# Fits.
+# Fits and scores.
 
 
 def check_nothing_to_fit(given: Mapping[str, Any]) -> None:
@@ -445,3 +446,25 @@ def fit_folds(estimator: Any, X: Any, y: Any, **options: Any) -> Mapping[str, An
         **options,
     )
     return fitted
+
+
+def in_folds(
+    function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]], n_jobs: int | None
+) -> list[Any]:
+    """Results of a function for each fold, in order."""
+    found: list[Any] = Parallel(n_jobs=n_jobs)(delayed(function)(*each) for each in arguments)
+    return found
+
+
+def held_out_scores(
+    folds: Iterable[Fold], X: Any, y: Any, scoring: Scoring, n_jobs: int | None
+) -> list[Floats]:
+    """Scores of the samples that each fold holds out."""
+    tasks = ((fold.estimator, fold.held_out(X, y)[0]) for fold in folds)
+    return in_folds(scoring.scores, tasks, n_jobs)
+
+
+def held_out_sample(sample: Sample, fold: Fold, scores: Any, columns: str = "") -> Sample:
+    """The samples that a fold holds out, with scores by one ranker, or by those of a dict."""
+    read = Sample.read(sample.positive[fold.test], scores, pos_label=True, columns=columns)
+    return replace(read, design=sample.design.of_rows(fold.test))

@@ -39,10 +39,11 @@ from sklearn_rankinf._ranking import (
     check_option,
     check_pos_label,
     check_weights_follow,
+    estimator_scores,
 )
 from sklearn_rankinf._results import as_log10
 from sklearn_rankinf._significance import adjusted, significance_of, standardized
-from sklearn_rankinf._statistics import Metric
+from sklearn_rankinf._statistics import Floats, Metric
 
 
 def resolution(log10_pvalue: float) -> float:
@@ -130,6 +131,7 @@ class Scoring:
             )
         found = getattr(metric, "scoring", None)
         scoring = found if isinstance(found, cls) else cls(metric)
+        scoring = replace(scoring, metric=as_metric(scoring.metric))
         labels = np.asarray(y)
         names = set(labels.tolist()) if labels.ndim == 1 else ()
         if len(names) == 2 and scoring.pos_label not in names and all(map(_is_value, names)):
@@ -139,6 +141,24 @@ class Scoring:
                 "pass metric=make_significance_scorer(metric, pos_label=...) with one of them."
             )
         return scoring
+
+    def labels(self, y: Any, **design: Any) -> Sample:
+        """Read labels and the design of their sample."""
+        return Sample.read(y, None, pos_label=self.pos_label, columns="none", **design)
+
+    def scores(self, estimator: Any, X: Any) -> Floats:
+        """Scores of a fitted estimator."""
+        return estimator_scores(estimator, X, self.pos_label, self.response_method)
+
+    def scorer(self, output: str, **options: Any) -> Any:
+        """Make a scorer of another output."""
+        stated: dict[str, Any] = {
+            "pos_label": self.pos_label,
+            "response_method": self.response_method,
+        }
+        return make_significance_scorer(
+            self.metric, method=self.method, output=output, **stated, **options
+        )
 
 
 def _is_value(label: Any) -> bool:

@@ -244,10 +244,8 @@ def search_permutation_test(
         search.set_params(n_jobs=1)
     warn_of_few_labellings(sample)
     best_score = partial(_best_score, search=search, X=X, params=params)
-    observed = best_score(y, False)
-    return among_permutations(
-        observed, best_score, y, exchange, n_resamples, random_state, n_jobs=n_jobs, verbose=verbose
-    )
+    draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs, verbose)
+    return among_permutations(best_score(y, False), best_score, y, exchange, draws)
 
 
 def _prepared(search: Any) -> Any:
@@ -297,28 +295,21 @@ def among_permutations(
     statistic: Callable[[Any, bool], float],
     y: Any,
     exchange: AnyExchange | None,
-    n_resamples: int,
-    random_state: Any,
-    n_jobs: int | None,
-    verbose: int,
+    draws: Draws,
 ) -> SearchPermutationTestResult:
     """Compare the statistic of the observed labels with those of permuted labels."""
-    draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs, verbose)
-    tasks = ((statistic, y, exchange, seed) for seed in draws.streams(n_resamples))
-    permuted = np.array(draws.in_parallel(_of_permuted, tasks))
-    n_reached = int(np.sum(permuted >= observed - _SAME * abs(observed)))
-    return SearchPermutationTestResult(
-        statistic=observed,
-        pvalue=draws.pvalue(n_reached),
-        permuted_statistics=permuted,
-        n_resamples=n_resamples,
-    )
+    one_by_one = draws.chunks([1] * draws.n_resamples)
+    drawn = np.array(draws.over(partial(_of_permuted, statistic, y, exchange), one_by_one))
+    pvalue = draws.pvalue(int(np.sum(drawn >= observed - _SAME * abs(observed))))
+    return SearchPermutationTestResult(observed, pvalue, drawn, draws.n_resamples)
 
 
 def _of_permuted(
     statistic: Callable[[Any, bool], float],
     y: Any,
     exchange: AnyExchange | None,
-    seed: np.random.SeedSequence,
+    n_draws: int,
+    rng: np.random.Generator,
 ) -> float:
-    return statistic(permuted(y, exchange, seed), True)
+    assert n_draws == 1
+    return statistic(permuted(y, exchange, rng), True)

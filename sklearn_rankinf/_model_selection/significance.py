@@ -15,10 +15,8 @@ from scipy.special import gammaln, logsumexp, xlogy
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import cross_val_score
-from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._estimation import Estimate
-from sklearn_rankinf._metrics import as_metric
 from sklearn_rankinf._model_selection.fold_means import FoldMean
 from sklearn_rankinf._model_selection.folds import (
     check_folds,
@@ -28,19 +26,21 @@ from sklearn_rankinf._model_selection.folds import (
     check_permutations,
     fit_folds,
     groups_for,
+    held_out_sample,
+    held_out_scores,
     hold_out_different_samples,
+    in_folds,
     is_default,
-    sample_of_labels,
     samples_in_several_folds,
     split_params,
     splitter,
     warn_of_few_labellings,
     with_groups,
 )
-from sklearn_rankinf._model_selection.scorers import Scoring, make_significance_scorer
+from sklearn_rankinf._model_selection.scorers import Scoring
 from sklearn_rankinf._model_selection.search import among_permutations
 from sklearn_rankinf._null import NullDistribution, mean_of, resamples_of
-from sklearn_rankinf._permutation import RESTRICTED, exchange_of
+from sklearn_rankinf._permutation import RESTRICTED, Draws, exchange_of
 from sklearn_rankinf._ranking import (
     Design,
     Fold,
@@ -52,7 +52,6 @@ from sklearn_rankinf._ranking import (
     check_no_closed_form,
     check_option,
     check_verbose,
-    estimator_scores,
     folds_of,
     warn_caller,
 )
@@ -149,7 +148,7 @@ class CrossValSignificanceResult(Result):
     n_splits: int
     null_distribution: NullDistribution | None = field(default=None, repr=False)
     permuted_statistics: Floats | None = field(default=None, repr=False)
-    _interval: _IntervalOfMean | None = None
+    _interval: FoldMean | str | None = None
 
     @property
     def metric(self) -> Metric:
@@ -219,9 +218,11 @@ class CrossValSignificanceResult(Result):
         size of a fold'
         """
         confidence_level = check_confidence_level(confidence_level)
+        if isinstance(self._interval, str):
+            raise ValueError(self._interval)
         if self._interval is None:
             return ConfidenceInterval(math.nan, math.nan)
-        return ConfidenceInterval(*self._interval(confidence_level))
+        return ConfidenceInterval(*self._interval.limits(confidence_level))
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         return {"fold": list(range(self.n_splits)), **one_below_another(self.fold_tests)}
@@ -442,21 +443,10 @@ def cross_val_significance(
     seed = _as_seed(random_state)
     # All arguments are checked before anything is fitted.
     scoring = Scoring.of(metric, y)
-    metric = as_metric(scoring.metric)
-    tested: dict[str, Any] = {
-        "method": scoring.method,
-        "n_resamples": n_resamples,
-        "random_state": seed,
-    }
-    scorer = make_significance_scorer(
-        metric,
-        output="statistic",
-        pos_label=scoring.pos_label,
-        response_method=scoring.response_method,
-        **tested,
-    )
+    drawing: dict[str, Any] = {"n_resamples": n_resamples, "random_state": seed}
+    scorer = scoring.scorer("statistic", **drawing)
     X, y, groups, others = split_params(X, y, params)
-    sample = sample_of_labels(y, strata=strata, clusters=clusters, order=order)
+    sample = scoring.labels(y, strata=strata, clusters=clusters, order=order)
     exchange = exchange_of(sample)
     _check_has_mean(way, sample.design, scoring.method)
     running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
@@ -477,18 +467,16 @@ def cross_val_significance(
     folds = folds_of(fitted, X, y, "the dict")
     _check_independence(folds, way)
     check_folds(sample, folds, way.needs == "past")
-    held_out = Parallel(n_jobs=n_jobs)(
-        delayed(_rank)(
-            fold.estimator, *fold.held_out(X, y), sample.design.of_rows(fold.test), scoring
-        )
-        for fold in folds
-    )
-    tests = _test(held_out, metric, tested, n_jobs)
+    scores = held_out_scores(folds, X, y, scoring, n_jobs)
+    held_out = [held_out_sample(sample, *one) for one in zip(folds, scores, strict=True)]
+    tested = {"method": scoring.method, **drawing}
+    tests = _test(held_out, scoring.metric, tested, n_jobs)
+    statistics = _of_folds(tests, "statistic")
     found: dict[str, Any]
     if refits:
         mean = partial(_mean_over_folds, estimator=estimator, X=X, scoring=scorer, **fitting)
-        observed = _of_folds(tests, "statistic").mean()
-        drawn = among_permutations(observed, mean, y, exchange, n_resamples, seed, **running)
+        draws = Draws(n_resamples, as_seed_sequence(seed), **running)
+        drawn = among_permutations(statistics.mean(), mean, y, exchange, draws)
         low, high = drawn.pvalue_interval()
         found = {
             "pvalue": drawn.pvalue,
@@ -499,13 +487,13 @@ def cross_val_significance(
             "permuted_statistics": drawn.permuted_statistics,
         }
     elif way.combine is None:
-        null = mean_of(metric, [test.null_distribution for test in tests], n_jobs=n_jobs, **tested)
-        found = pvalue_fields(null, float(_of_folds(tests, "statistic").mean()), "greater")
+        nulls = [test.null_distribution for test in tests]
+        null = mean_of(scoring.metric, nulls, n_jobs=n_jobs, **tested)
+        found = pvalue_fields(null, float(statistics.mean()), "greater")
         del found["pvalue_relative_error"]
         found["null_distribution"] = null
     else:
         found = _combined_pvalues(tests, way.name)
-    statistics = _of_folds(tests, "statistic")
     return CrossValSignificanceResult(
         statistic=float(statistics.mean()),
         **found,
@@ -515,7 +503,7 @@ def cross_val_significance(
         fold_tests=tuple(tests),
         method=way.name,
         n_splits=len(tests),
-        _interval=_IntervalOfMean.read(metric, held_out, samples_in_several_folds(sample, folds)),
+        _interval=_estimated(scoring.metric, held_out, samples_in_several_folds(sample, folds)),
     )
 
 
@@ -590,61 +578,29 @@ def _check_independence(folds: Sequence[Fold], way: _Method) -> None:
             )
 
 
-@dataclass(frozen=True, eq=False)
-class _IntervalOfMean:
-    """The interval of the mean of a metric over folds, or the reason why there is none."""
-
-    metric: Metric
-    estimates: tuple[Estimate, ...]
-    has_order: bool
-    shared: str | None
-
-    @classmethod
-    def read(
-        cls, metric: Metric, held_out: Sequence[Sample], shared: str | None
-    ) -> _IntervalOfMean:
-        """Estimate the metric of each fold, and keep none of its samples."""
-        has_order = any(fold.design.positions is not None for fold in held_out)
-        has_interval = metric.has_influence and not has_order and shared is None
-        estimates = (
-            tuple(Estimate.of_sample(metric, fold) for fold in held_out) if has_interval else ()
+def _estimated(metric: Metric, held_out: Sequence[Sample], shared: str | None) -> FoldMean | str:
+    """Mean of the metric over folds, without their samples, or why it has no interval."""
+    if not metric.has_influence:
+        return (
+            f"{metric.title} of a fold depends on a single sample, its best positive, so its "
+            "variance cannot be estimated: use another metric for an interval."
         )
-        return cls(metric, estimates, has_order, shared)
-
-    def __call__(self, confidence_level: float) -> tuple[float, float]:
-        self._check_has_interval()
-        mean = FoldMean.read(
-            (one.value, one.variance, (one.n_positives, one.n_negatives)) for one in self.estimates
+    if any(fold.design.positions is not None for fold in held_out):
+        return (
+            "The interval of the mean over folds needs independent samples, but consecutive "
+            "samples of a series are dependent: there is no interval with order."
         )
-        low, high = mean.limits(confidence_level)
-        return low, min(
-            high, math.fsum(one.maximum for one in self.estimates) / len(self.estimates)
+    if shared is not None:
+        return (
+            "The interval of the mean over folds needs folds that hold out different "
+            f"{shared}, but some are held out twice: use another cv, such as "
+            "StratifiedKFold, or StratifiedGroupKFold for clusters."
         )
-
-    def _check_has_interval(self) -> None:
-        """Raise an error for dependent folds, and for metrics without influence variance."""
-        if not self.metric.has_influence:
-            raise ValueError(
-                f"{self.metric.title} of a fold depends on a single sample, its best positive, so "
-                "its variance cannot be estimated: use another metric for an interval."
-            )
-        if self.has_order:
-            raise ValueError(
-                "The interval of the mean over folds needs independent samples, but consecutive "
-                "samples of a series are dependent: there is no interval with order."
-            )
-        if self.shared is not None:
-            raise ValueError(
-                "The interval of the mean over folds needs folds that hold out different "
-                f"{self.shared}, but some are held out twice: use another cv, such as "
-                "StratifiedKFold, or StratifiedGroupKFold for clusters."
-            )
-
-
-def _rank(estimator: Any, X: Any, y: Any, design: Design, scoring: Scoring) -> Sample:
-    """Held-out samples of a fold, with their scores."""
-    scores = estimator_scores(estimator, X, scoring.pos_label, scoring.response_method)
-    return replace(Sample.read(y, scores, pos_label=scoring.pos_label), design=design)
+    estimates = [Estimate.of_sample(metric, fold) for fold in held_out]
+    return FoldMean.read(
+        ((one.value, one.variance, (one.n_positives, one.n_negatives)) for one in estimates),
+        math.fsum(one.maximum for one in estimates) / len(estimates),
+    )
 
 
 def _test(
@@ -666,9 +622,8 @@ def _test(
     free = [
         fold if fold.has_both else replace(fold, design=Design(fold.n_items)) for fold in held_out
     ]
-    return Parallel(n_jobs=n_jobs)(  # type: ignore[no-any-return]
-        delayed(significance_of)(metric, fold, n_jobs=None, **options) for fold in free
-    )
+    test = partial(significance_of, metric, n_jobs=None, **options)
+    return in_folds(test, ((fold,) for fold in free), n_jobs)
 
 
 # Combinations.

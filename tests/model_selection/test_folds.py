@@ -831,7 +831,7 @@ def test_refits_shift_the_labels(series):
     rank = np.argsort(order)
     exchange = exchange_of(sample_of_labels(y, order=iter(order)))
     for seed in np.random.SeedSequence(0).spawn(20):
-        drawn = permuted(y, exchange, seed)[rank]
+        drawn = permuted(y, exchange, np.random.default_rng(seed))[rank]
         assert any(np.array_equal(drawn, np.roll(y[rank], shift)) for shift in range(600))
     result = search_permutation_test(
         GridSearchCV(NEIGHBOURS, GRID, cv=KFold(2)),
@@ -920,7 +920,7 @@ def test_permuted_labels(restriction):
     )
     exchange = exchange_of(sample)
     seeds = np.random.SeedSequence(0).spawn(4000)
-    found = [tuple(permuted(y, exchange, seed).tolist()) for seed in seeds]
+    found = [tuple(permuted(y, exchange, np.random.default_rng(seed)).tolist()) for seed in seeds]
 
     def is_allowed(labels):
         labels = np.array(labels)
@@ -964,7 +964,7 @@ def test_refits_with_clusters_against_a_plain_loop(patients):
     exchange = exchange_of(sample_of_labels(y, clusters=patient))
     expected = []
     for seed in np.random.SeedSequence(7).spawn(20):
-        labels = permuted(y, exchange, seed)
+        labels = permuted(y, exchange, np.random.default_rng(seed))
         folds = []
         for train, held_out in cv.split(X, labels, patient):
             fitted = clone(NEIGHBOURS).fit(X[train], labels[train])
@@ -988,8 +988,8 @@ def test_searches_with_clusters_against_a_plain_loop(patients):
     result = search_permutation_test(search, X, y, params={"groups": patient}, **options)
     exchange = exchange_of(sample_of_labels(y, clusters=patient))
     expected = [
-        clone(search).fit(X, permuted(y, exchange, seed), groups=patient).best_score_
-        for seed in np.random.SeedSequence(7).spawn(5)
+        clone(search).fit(X, permuted(y, exchange, rng), groups=patient).best_score_
+        for rng in map(np.random.default_rng, np.random.SeedSequence(7).spawn(5))
     ]
     assert result.permuted_statistics.tolist() == expected
 
