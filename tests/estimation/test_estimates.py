@@ -349,10 +349,10 @@ def cluster_variance(values, y_true, clusters, strata):
 @pytest.mark.numeric
 @pytest.mark.parametrize("given", ["clusters", "strata", "both"])
 def test_clusters_and_strata_by_definition(given):
-    y_true, a, b = pair(4, n=60, m=24)
+    y_true, a, b = pair(4, n=36, m=15)
     rng = np.random.default_rng(4)
-    clusters = rng.permutation(np.arange(60) % 20)
-    strata = np.arange(60) % 3
+    clusters = rng.permutation(np.arange(36) % 12)
+    strata = np.arange(36) % 3
     options = {
         "clusters": {"clusters": clusters},
         "strata": {"strata": strata},
@@ -364,8 +364,8 @@ def test_clusters_and_strata_by_definition(given):
     expected = cluster_variance(
         values,
         y_true,
-        clusters if given != "strata" else np.arange(60),
-        strata if given != "clusters" else np.zeros(60),
+        clusters if given != "strata" else np.arange(36),
+        strata if given != "clusters" else np.zeros(36),
     )
     found = error_of_difference(y_true, a, b, metric="roc_auc", **options)
     assert found == pytest.approx(math.sqrt(expected), rel=1e-6)

@@ -123,8 +123,8 @@ def test_every_method_by_name(name, method):
     assert found.low < found.statistic < found.high
     narrow = metric_interval(*data, method=method, confidence_level=0.5, **options_of(name))
     assert found.low < narrow.low < narrow.high < found.high
-    # auto is the first of the list.
-    assert metric_interval(*data, **options_of(name)).method == METHODS[name][0]
+    if method == METHODS[name][0]:
+        assert metric_interval(*data, **options_of(name)).method == method
 
 
 def test_a_custom_metric():
