@@ -8,25 +8,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_rankinf._estimation import (
     COMPARISONS,
     Difference,
     DifferenceResult,
-    limits,
     metric_comparison_test,
-    t_quantile,
 )
 from sklearn_rankinf._model_selection.fold_means import FoldMean
 from sklearn_rankinf._model_selection.folds import (
+    check_are_different,
     check_clusters_are_whole,
     check_nothing_to_fit,
     fit_folds,
     groups_for,
     held_out_sample,
     held_out_scores,
-    hold_out_different_samples,
     split_params,
     splitter,
     with_groups,
@@ -42,7 +39,7 @@ from sklearn_rankinf._ranking import (
     check_verbose,
     folds_of,
 )
-from sklearn_rankinf._results import Result, format_value, log10_of
+from sklearn_rankinf._results import Result, format_value
 from sklearn_rankinf._statistics import Floats, Integers, Metric
 
 Folds = Sequence[Fold]
@@ -154,11 +151,8 @@ class AlgorithmComparison(DifferenceResult):
     pvalue: float
     log10_pvalue: float = field(repr=False)
     target: str = field(repr=False)
+    _interval: Callable[[float], Iterable[float]]
     note: str = field(default=_SIZE_OF_CORRECTED_T, repr=False)
-
-    def _interval(self, confidence_level: float) -> tuple[float, float]:
-        half = self.standard_error * float(t_quantile(self.df, confidence_level))
-        return self.difference - half, self.difference + half
 
     def _sentences(self) -> Iterable[str]:
         yield f"Algorithms: {self._stated('two-sided', f'the corrected t test, {self.note}')}."
@@ -420,32 +414,39 @@ def cross_val_comparison(
     X, y, groups, others = split_params(X, y, params)
     labels = scoring.labels(y, clusters=clusters)
     running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
-    groups = groups_for(cv, groups, labels.design)
-    planned = _planned_folds((estimator_a, estimator_b), X, y, groups, {"cv": cv, "params": params})
-    _check_folds(planned[0], labels.positive, method)
-    codes = labels.design.clusters
-    if codes is not None:
-        for folds in planned:
-            check_clusters_are_whole(folds, codes, labels.design.names["clusters"])
-        if way.is_mean:
-            _check_mean_of_clusters(planned[0], codes)
-    both = [
-        folds if isinstance(one, Mapping) else _fitted(one, X, y, folds, (groups, others), running)
-        for one, folds in zip((estimator_a, estimator_b), planned, strict=True)
-    ]
-    scores = held_out_scores((fold for folds in both for fold in folds), X, y, scoring, n_jobs)
+    estimators, groups = (estimator_a, estimator_b), groups_for(cv, groups, labels.design)
+    planned = _planned_folds(estimators, X, y, groups, {"cv": cv, "params": params})
+    _check_folds(planned, labels, method)
+    fitted = []
+    for one, folds in zip(estimators, planned, strict=True):
+        if not isinstance(one, Mapping):
+            fitting = with_groups(one, [(fold.train, fold.test) for fold in folds], groups, others)
+            folds = fit_folds(one, X, y, **fitting, **running)
+        fitted += folds
+    folds, n_splits = planned[0], len(planned[0])
+    scores = held_out_scores(fitted, X, y, scoring, n_jobs)
     pairs = []
-    for fold, a, b in zip(both[0], scores[: len(both[0])], scores[len(both[0]) :], strict=True):
+    for fold, a, b in zip(folds, scores[:n_splits], scores[n_splits:], strict=True):
         rankers = {"estimator_a": a, "estimator_b": b}
         pairs.append(Difference(chosen, held_out_sample(labels, fold, rankers, "rankers")))
     values = np.array([pair.values for pair in pairs])
+    differences, title = values[:, 0] - values[:, 1], chosen.title_in_text
     models, statistics = None, (float(values[:, 0].mean()), float(values[:, 1].mean()))
     if way.is_mean:
         models = _compare_means(pairs)
     elif way.quantity:
         drawing = {"n_resamples": n_resamples, "random_state": random_state, **running}
-        statistics, models = _compare_pooled(pairs, chosen, labels, both[0], way, drawing)
-    algorithms = _compare_algorithms(values[:, 0] - values[:, 1], both[0], chosen)
+        statistics, models = _compare_pooled(pairs, labels, folds, way, drawing)
+    ratio = float(np.mean([fold.test.size / fold.train.size for fold in folds]))
+    mean = FoldMean.of_algorithms(differences, ratio)
+    algorithms = AlgorithmComparison(
+        t=mean.mean / mean.standard_error if mean.standard_error else math.nan,
+        target=(
+            f"expected difference in {title} of models that the algorithms fit to other training "
+            "sets of the same size"
+        ),
+        **mean.comparison(),
+    )
     return CrossValComparisonResult(
         metric=chosen,
         statistic_a=statistics[0],
@@ -457,7 +458,7 @@ def cross_val_comparison(
         fold_statistics_b=values[:, 1],
         fold_n_samples=np.array([pair.sample.n_items for pair in pairs]),
         fold_n_positives=np.array([pair.sample.n_positives for pair in pairs]),
-        n_splits=len(both[0]),
+        n_splits=n_splits,
         method=method,
     )
 
@@ -473,38 +474,24 @@ def _planned_folds(
     given: Mapping[str, Any],
 ) -> list[list[Fold]]:
     """Folds of both estimators on the same splits, fitted unless a dict is given."""
-    cv = given["cv"]
     fitted = [folds_of(one, X, y, "the dict") for one in estimators if isinstance(one, Mapping)]
     if len(fitted) == 2:
         check_nothing_to_fit(given)
         _check_same_splits(*fitted)
         return fitted
     if fitted:
-        _check_nothing_to_split(cv)
+        if given["cv"] is not None:
+            raise ValueError(
+                f"cv={given['cv']!r} cannot be combined with a dict of cross_validate, which has "
+                "its own splits: leave cv out, or pass the estimator instead of the dict."
+            )
         splits = [(fold.train, fold.test) for fold in fitted[0]]
     else:
-        splits = list(splitter(cv, y, groups, estimators).split(X, y, groups))
+        splits = list(splitter(given["cv"], y, groups, estimators).split(X, y, groups))
     return [
         fitted[0] if isinstance(one, Mapping) else [Fold(one, *split) for split in splits]
         for one in estimators
     ]
-
-
-def _fitted(
-    estimator: Any, X: Any, y: Any, folds: Folds, given: tuple[Any, Any], running: dict[str, Any]
-) -> list[Fold]:
-    """Fit an estimator on the same splits."""
-    splits = [(fold.train, fold.test) for fold in folds]
-    fitting = with_groups(estimator, splits, *given)
-    return folds_of(fit_folds(estimator, X, y, **fitting, **running), X, y, "the dict")
-
-
-def _check_nothing_to_split(cv: Any) -> None:
-    if cv is not None:
-        raise ValueError(
-            f"cv={cv!r} cannot be combined with a dict of cross_validate, which contains its "
-            "splits: leave cv out, or pass the estimator instead of the dict."
-        )
 
 
 def _check_same_splits(folds_a: Folds, folds_b: Folds) -> None:
@@ -520,33 +507,24 @@ def _check_same_splits(folds_a: Folds, folds_b: Folds) -> None:
         )
 
 
-def _check_folds(folds: Folds, positive: NDArray[np.bool_], method: str) -> None:
+def _check_folds(planned: Sequence[Folds], labels: Sample, method: str) -> None:
     """Raise an error for folds that cannot be compared."""
+    folds, way = planned[0], _METHODS[method]
     if len(folds) < 2:
         raise ValueError("A comparison over folds needs at least 2 folds; got 1: use another cv.")
     for number, fold in enumerate(folds):
-        n_positives = int(positive[fold.test].sum())
+        n_positives = int(labels.positive[fold.test].sum())
         if n_positives in (0, fold.test.size):
             raise ValueError(
                 f"Fold {number} holds out {n_positives} positives among {fold.test.size} samples, "
                 "so its metric is the same for all rankings: use fewer folds, or stratified "
                 "ones."
             )
-    if _METHODS[method].quantity and not hold_out_different_samples(folds):
-        raise ValueError(
-            f"method={method!r} needs folds that hold out different samples, but some are "
-            "held out twice: use another cv, or method='algorithms', which compares the algorithms "
-            "only."
-        )
-
-
-def _check_mean_of_clusters(folds: Folds, codes: Integers) -> None:
-    """Raise an error for a mean over folds that share clusters."""
-    if not hold_out_different_samples(folds, codes):
-        raise ValueError(
-            "method='mean' needs folds that hold out different clusters, but some clusters are "
-            "in several folds: use folds that keep them together, or method='swap'."
-        )
+    for own in planned:
+        check_clusters_are_whole(labels, own)
+    if way.quantity:
+        remedy = "another cv, or method='algorithms', which compares the algorithms only"
+        check_are_different(labels, folds, f"method={method!r}", remedy, way.is_mean)
 
 
 def ranks_in_fold(places: Integers) -> Floats:
@@ -561,28 +539,18 @@ def ranks_in_fold(places: Integers) -> Floats:
 
 def _compare_means(pairs: Sequence[Difference]) -> ModelComparison:
     """Compare the means over folds that hold out different samples."""
-    mean = FoldMean.read(
+    mean = FoldMean.of_models(
         (pair.difference, pair.standard_error**2, pair.sample.n_independent) for pair in pairs
     )
-    title = pairs[0].metric.title_in_text
-    return ModelComparison(
-        difference=mean.mean,
-        standard_error=mean.standard_error,
-        pvalue=mean.pvalue,
-        log10_pvalue=log10_of(mean.pvalue),
-        method="influence",
-        df=mean.df,
-        target=(
-            f"mean over the folds of the difference in expected {title} of these fitted models, "
-            "on held-out data of the size of a fold"
-        ),
-        _interval=mean.limits,
+    target = (
+        f"mean over the folds of the difference in expected {pairs[0].metric.title_in_text} of "
+        "these fitted models, on held-out data of the size of a fold"
     )
+    return ModelComparison(method="influence", target=target, **mean.comparison())
 
 
 def _compare_pooled(
     pairs: Sequence[Difference],
-    metric: Metric,
     labels: Sample,
     folds: Folds,
     way: _Method,
@@ -604,48 +572,17 @@ def _compare_pooled(
     found = metric_comparison_test(
         labels.positive[rows],
         {"a": scores[0], "b": scores[1]},
-        metric=metric,
+        metric=pairs[0].metric,
         pos_label=True,
         method=way.compared_by,
         clusters=labels.design.of_rows(rows).clusters,
         **drawing,
     )
-    title = metric.title_in_text
-    models = ModelComparison(
-        difference=found.difference,
-        standard_error=found.standard_error,
-        pvalue=found.pvalue,
-        log10_pvalue=found.log10_pvalue,
-        method=found.method,
-        df=None,
-        target=f"difference in {title} of these fitted models, by their pooled {way.quantity}",
-        _interval=found.confidence_interval,
-        pvalue_is_bound=found.pvalue_is_bound,
+    target = (
+        f"difference in {pairs[0].metric.title_in_text} of these fitted models, by their pooled "
+        f"{way.quantity}"
     )
+    names = "difference standard_error pvalue log10_pvalue method pvalue_is_bound".split()
+    fields = {name: getattr(found, name) for name in names}
+    models = ModelComparison(df=None, target=target, _interval=found.confidence_interval, **fields)
     return (found.statistic_a, found.statistic_b), models
-
-
-# Algorithms.
-
-
-def _compare_algorithms(differences: Floats, folds: Folds, metric: Metric) -> AlgorithmComparison:
-    """Nadeau and Bengio's corrected t test of the differences of the folds."""
-    ratio = float(np.mean([fold.test.size / fold.train.size for fold in folds]))
-    # The variance of equal differences is 0, without rounding errors.
-    variance = float(differences.var(ddof=1)) if np.ptp(differences) > 0.0 else 0.0
-    error = math.sqrt((1.0 / differences.size + ratio) * variance)
-    mean, df = float(differences.mean()), differences.size - 1
-    found = limits.t_test(mean, error, df)
-    title = metric.title_in_text
-    return AlgorithmComparison(
-        difference=mean,
-        standard_error=error,
-        t=float(found.statistic),
-        df=df,
-        pvalue=float(found.pvalue),
-        log10_pvalue=log10_of(float(found.pvalue)),
-        target=(
-            f"expected difference in {title} of models that the algorithms fit to other training "
-            "sets of the same size"
-        ),
-    )

@@ -37,6 +37,7 @@ from sklearn_rankinf._ranking import (
     Design,
     Fold,
     Sample,
+    folds_of,
     numbered,
     read_splits,
     rows,
@@ -47,7 +48,6 @@ from sklearn_rankinf._statistics import Floats, Integers
 # Number of random labellings for a check of similar labels: if none of them has as few unequal
 # neighbours as the observed labels, single labels are not exchangeable.
 _N_DRAWS = 99
-_WHOLE_CLUSTERS = "keep clusters together, as StratifiedGroupKFold does"
 
 
 # Labels.
@@ -122,38 +122,13 @@ def check_groups(sample: Sample, groups: Any) -> None:
         )
 
 
-def check_folds(sample: Sample, folds: Sequence[Fold], multiplied: bool) -> None:
+def check_folds(sample: Sample, folds: Sequence[Fold]) -> None:
     """Raise an error or warn if the p-values of folds would not be valid."""
-    _check_clusters_are_whole(sample, folds, multiplied)
+    check_clusters_are_whole(sample, folds)
     _check_series_are_whole(sample, folds)
     _check_labellings(sample, folds)
     _warn_of_unshuffled_folds(sample, folds)
     _warn_of_series(sample, folds)
-
-
-def _check_clusters_are_whole(sample: Sample, folds: Sequence[Fold], multiplied: bool) -> None:
-    """Raise an error if folds split clusters."""
-    codes = sample.design.clusters
-    if codes is None:
-        return
-    names = sample.design.names["clusters"]
-    check_clusters_are_whole(folds, codes, names)
-    held_out = np.concatenate([np.unique(codes[fold.test]) for fold in folds])
-    several = np.bincount(held_out) > 1
-    if multiplied and several.any():
-        raise ValueError(
-            f"method='fisher' needs independent folds, but cluster "
-            f"{names[int(np.argmax(several))]!r} is in several folds: {_WHOLE_CLUSTERS}, or "
-            "use method='bonferroni', which is valid for any folds."
-        )
-
-
-def samples_in_several_folds(sample: Sample, folds: Sequence[Fold]) -> str | None:
-    """Return "samples" or "clusters" if several folds hold out the same ones, else None."""
-    if not hold_out_different_samples(folds):
-        return "samples"
-    codes = sample.design.clusters
-    return None if codes is None or hold_out_different_samples(folds, codes) else "clusters"
 
 
 def _check_labellings(sample: Sample, folds: Sequence[Fold]) -> None:
@@ -278,25 +253,35 @@ def _is_rare(count: Callable[[Integers], int], kinds: Integers, strata: Integers
     return all(count(labels) > observed for labels in drawn)
 
 
-def check_clusters_are_whole(folds: Sequence[Fold], codes: Integers, names: list[Any]) -> None:
+def check_clusters_are_whole(sample: Sample, folds: Sequence[Fold]) -> None:
     """Raise an error if a fold trains on part of a cluster that it holds out."""
+    codes = sample.design.clusters
     for number, fold in enumerate(folds):
-        if isinstance(fold.estimator, FrozenEstimator):
+        if codes is None or isinstance(fold.estimator, FrozenEstimator):
             continue
         both = np.intersect1d(codes[fold.train], codes[fold.test])
         if both.size:
             raise ValueError(
-                f"Cluster {names[both[0]]!r} is in the training set and in the held-out "
-                f"samples of fold {number}, which reveals its label to the estimator: "
-                f"{_WHOLE_CLUSTERS}."
+                f"Cluster {sample.design.names['clusters'][both[0]]!r} is in the training set and "
+                f"in the held-out samples of fold {number}, which reveals its label to the "
+                "estimator: keep clusters together, as StratifiedGroupKFold does."
             )
 
 
-def hold_out_different_samples(folds: Sequence[Fold], clusters: Integers | None = None) -> bool:
-    """Whether every sample, or every cluster, is held out by at most one fold."""
-    tests = [fold.test if clusters is None else np.unique(clusters[fold.test]) for fold in folds]
-    held_out = np.concatenate(tests)
-    return bool(np.unique(held_out).size == held_out.size)
+def check_are_different(
+    sample: Sample, folds: Sequence[Fold], what: str, remedy: str, of_clusters: bool = True
+) -> None:
+    """Raise an error if several folds hold out the same samples, or the same clusters."""
+    units = {"samples": np.arange(sample.n_items)}
+    if of_clusters and sample.design.clusters is not None:
+        units["clusters"] = sample.design.clusters
+    for name, codes in units.items():
+        held_out = np.concatenate([np.unique(codes[fold.test]) for fold in folds])
+        if np.unique(held_out).size < held_out.size:
+            raise ValueError(
+                f"{what} needs folds that hold out different {name}, but some are held out "
+                f"twice: use {remedy}."
+            )
 
 
 def _are_contiguous(folds: Sequence[Fold]) -> bool:
@@ -433,9 +418,9 @@ def _nothing(estimator: Any, X: Any, y: Any) -> float:
     return 0.0
 
 
-def fit_folds(estimator: Any, X: Any, y: Any, **options: Any) -> Mapping[str, Any]:
-    """Fit to each training set, and return estimators and indices as `cross_validate` does."""
-    fitted: Mapping[str, Any] = cross_validate(
+def fit_folds(estimator: Any, X: Any, y: Any, **options: Any) -> list[Fold]:
+    """Fit an estimator to each training set."""
+    fitted = cross_validate(
         estimator,
         X,
         y,
@@ -445,7 +430,7 @@ def fit_folds(estimator: Any, X: Any, y: Any, **options: Any) -> Mapping[str, An
         error_score="raise",
         **options,
     )
-    return fitted
+    return folds_of(fitted, X, y, "cv")
 
 
 def in_folds(

@@ -19,6 +19,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn_rankinf._estimation import Estimate
 from sklearn_rankinf._model_selection.fold_means import FoldMean
 from sklearn_rankinf._model_selection.folds import (
+    check_are_different,
     check_folds,
     check_groups,
     check_makes_splits,
@@ -28,10 +29,8 @@ from sklearn_rankinf._model_selection.folds import (
     groups_for,
     held_out_sample,
     held_out_scores,
-    hold_out_different_samples,
     in_folds,
     is_default,
-    samples_in_several_folds,
     split_params,
     splitter,
     warn_of_few_labellings,
@@ -70,7 +69,7 @@ from sklearn_rankinf._statistics import Floats, Metric
 _CONVOLVED = ("analytic", "permutation", "normal", "pearson3")
 # Log p-value below which cot(pi p) equals 1 / (pi p) in floating point and may overflow.
 _SMALL = -600.0
-_ANOTHER_CV = "use another cv, or method='bonferroni', which is valid for any folds"
+_ANOTHER_CV = "another cv, or method='bonferroni', which is valid for any folds"
 _N_LABELLINGS, _N_REFITS = 9999, 99
 
 
@@ -452,7 +451,7 @@ def cross_val_significance(
     running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     if isinstance(estimator, Mapping):
         check_nothing_to_fit({"cv": cv, "params": params, "method='refit'": refits or None})
-        fitted = estimator
+        folds = folds_of(estimator, X, y, "the dict")
     else:
         check_groups(sample, groups)
         if refits:
@@ -463,10 +462,9 @@ def cross_val_significance(
             _check_is_no_series(sample.design, cv)
         groups = groups_for(cv, groups, sample.design)
         fitting = with_groups(estimator, splitter(cv, y, groups, [estimator]), groups, others)
-        fitted = fit_folds(estimator, X, y, **fitting, **running)
-    folds = folds_of(fitted, X, y, "the dict")
-    _check_independence(folds, way)
-    check_folds(sample, folds, way.needs == "past")
+        folds = fit_folds(estimator, X, y, **fitting, **running)
+    _check_independence(sample, folds, way)
+    check_folds(sample, folds)
     scores = held_out_scores(folds, X, y, scoring, n_jobs)
     held_out = [held_out_sample(sample, *one) for one in zip(folds, scores, strict=True)]
     tested = {"method": scoring.method, **drawing}
@@ -503,7 +501,7 @@ def cross_val_significance(
         fold_tests=tuple(tests),
         method=way.name,
         n_splits=len(tests),
-        _interval=_estimated(scoring.metric, held_out, samples_in_several_folds(sample, folds)),
+        _interval=_estimated(scoring.metric, sample, folds, held_out),
     )
 
 
@@ -549,15 +547,11 @@ def _mean_over_folds(y: Any, permuted: bool, *, estimator: Any, X: Any, **option
     return float(scores.mean())
 
 
-def _check_independence(folds: Sequence[Fold], way: _Method) -> None:
+def _check_independence(sample: Sample, folds: Sequence[Fold], way: _Method) -> None:
     """Raise an error if a method needs independent folds and they are dependent."""
     if way.needs not in ("past", "frozen"):
         return
-    if not hold_out_different_samples(folds):
-        raise ValueError(
-            f"method={way.name!r} needs folds that hold out different samples, but some samples "
-            f"are held out twice: {_ANOTHER_CV}."
-        )
+    check_are_different(sample, folds, f"method={way.name!r}", _ANOTHER_CV)
     if all(isinstance(fold.estimator, FrozenEstimator) for fold in folds):
         return
     if way.needs == "frozen":
@@ -574,33 +568,33 @@ def _check_independence(folds: Sequence[Fold], way: _Method) -> None:
             raise ValueError(
                 "method='fisher' needs folds that train only on the past, such as those of "
                 f"TimeSeriesSplit, but fold {number} trains on samples that are held out in a "
-                f"later fold: {_ANOTHER_CV}."
+                f"later fold: use {_ANOTHER_CV}."
             )
 
 
-def _estimated(metric: Metric, held_out: Sequence[Sample], shared: str | None) -> FoldMean | str:
+def _estimated(
+    metric: Metric, sample: Sample, folds: Sequence[Fold], held_out: Sequence[Sample]
+) -> FoldMean | str:
     """Mean of the metric over folds, without their samples, or why it has no interval."""
     if not metric.has_influence:
         return (
             f"{metric.title} of a fold depends on a single sample, its best positive, so its "
             "variance cannot be estimated: use another metric for an interval."
         )
-    if any(fold.design.positions is not None for fold in held_out):
+    if sample.design.positions is not None:
         return (
             "The interval of the mean over folds needs independent samples, but consecutive "
             "samples of a series are dependent: there is no interval with order."
         )
-    if shared is not None:
-        return (
-            "The interval of the mean over folds needs folds that hold out different "
-            f"{shared}, but some are held out twice: use another cv, such as "
-            "StratifiedKFold, or StratifiedGroupKFold for clusters."
-        )
-    estimates = [Estimate.of_sample(metric, fold) for fold in held_out]
-    return FoldMean.read(
-        ((one.value, one.variance, (one.n_positives, one.n_negatives)) for one in estimates),
-        math.fsum(one.maximum for one in estimates) / len(estimates),
-    )
+    try:
+        remedy = "another cv, such as StratifiedKFold, or StratifiedGroupKFold for clusters"
+        check_are_different(sample, folds, "The interval of the mean over folds", remedy)
+        estimates = [Estimate.of_sample(metric, fold) for fold in held_out]
+        parts = ((one.value, one.variance, (one.n_positives, one.n_negatives)) for one in estimates)
+        maximum = math.fsum(one.maximum for one in estimates) / len(estimates)
+        return FoldMean.of_models(parts, maximum)
+    except ValueError as error:
+        return str(error)
 
 
 def _test(

@@ -582,7 +582,7 @@ def test_clusters_in_several_folds_have_no_mean():
     X, y = rng.normal(size=(40, 2)), np.arange(40) % 4 == 0
     options = {"cv": splits_of(np.arange(40) // 20), "metric": predicting()}
     clusters = np.arange(40) % 20
-    with pytest.raises(ValueError, match="some clusters are in several"):
+    with pytest.raises(ValueError, match="different clusters, but some are held out twice"):
         cross_val_comparison(FIRST, SECOND, X, y, clusters=clusters, method="mean", **options)
     result = cross_val_comparison(FIRST, SECOND, X, y, clusters=clusters, **options, **FEW)
     assert 0.0 < result.models.pvalue <= 1.0

@@ -168,7 +168,7 @@ def test_clusters_that_a_fold_divides(patients):
     options = {"clusters": patient, "cv": KFold(3, shuffle=True, random_state=0)}
     result = cross_val_significance(frozen, X, y, n_resamples=49, **options)
     assert result.n_splits == 3
-    with pytest.raises(ValueError, match=r"method='fisher' needs independent folds, but cluster"):
+    with pytest.raises(ValueError, match="method='fisher' needs folds that hold out different clu"):
         cross_val_significance(frozen, X, y, method="fisher", **options)
 
 
