@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankinf._metrics import as_metric, value_of, warn_of_one_class
-from sklearn_rankinf._model_selection.folds import check_permutations, warn_of_few_labellings
+from sklearn_rankinf._model_selection.folds import check_permutations
 from sklearn_rankinf._null import (
     NullDistribution,
     frozen_null_distribution,
@@ -27,8 +27,8 @@ from sklearn_rankinf._ranking import (
     check_n_jobs,
     check_verbose,
 )
-from sklearn_rankinf._results import ConfidenceInterval, Result, format_value, state_drawn_pvalue
-from sklearn_rankinf._significance import permutation_interval, significance_of
+from sklearn_rankinf._results import format_value, state_drawn_pvalue
+from sklearn_rankinf._significance import DrawnResult, significance_of
 from sklearn_rankinf._statistics import Floats, Integers, Metric
 
 # Relative difference up to which two values of the statistic count as equal.
@@ -44,7 +44,7 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BestCandidateTestResult(Result):
+class BestCandidateTestResult(DrawnResult):
     """Result of :func:`best_candidate_test`.
 
     Attributes
@@ -104,37 +104,11 @@ class BestCandidateTestResult(Result):
     n_resamples: int
     n_samples: int
     n_positives: int
-    pvalue_standard_error: Floats = field(repr=False)
 
     @property
     def best_name(self) -> Any:
         """Name of the best candidate."""
         return self.names[self.best_index]
-
-    def pvalue_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
-        """Confidence intervals for the p-values that all random labellings would give.
-
-        Parameters
-        ----------
-        confidence_level : float, default=0.95
-            Coverage of the interval of each candidate, between 0 and 1.
-
-        Returns
-        -------
-        interval : ConfidenceInterval
-            Limits of the Clopper-Pearson intervals [1]_, as arrays of shape (n_candidates,).
-
-        Raises
-        ------
-        ValueError
-            If `confidence_level` is not between 0 and 1.
-
-        References
-        ----------
-        .. [1] Clopper, C. J., & Pearson, E. S. (1934). The use of confidence or fiducial limits
-           illustrated in the case of the binomial. Biometrika, 26(4), 404-413.
-        """
-        return permutation_interval(self.pvalue, self.n_resamples, confidence_level)
 
     def _columns(self) -> dict[str, Any]:
         return {"candidate": self.names} | {name: getattr(self, name).tolist() for name in _COLUMNS}
@@ -312,7 +286,6 @@ def best_candidate_test(
         observed = _observe(sample, chosen, draws)
     else:
         check_permutations(sample)
-        warn_of_few_labellings(sample)
         own, rest = draws.streams(2)
         draws = replace(draws, seeds=rest)
         options = {"method": "permutation", "n_resamples": n_resamples, "n_jobs": None}
@@ -341,7 +314,6 @@ def best_candidate_test(
         n_resamples=n_resamples,
         n_samples=sample.n_items,
         n_positives=sample.n_positives,
-        pvalue_standard_error=np.sqrt(pvalue * (1.0 - pvalue) / n_resamples),
     )
 
 

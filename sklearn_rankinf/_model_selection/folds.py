@@ -69,8 +69,11 @@ def permuted(y: Any, exchange: AnyExchange | None, rng: np.random.Generator) -> 
 
 
 def check_permutations(sample: Sample) -> None:
-    """Raise an error if no permutation changes the labels."""
+    """Raise an error if no permutation changes the labels, and warn if only few differ."""
     if _log_n_labellings(sample) > 0.0:
+        message = _few_labellings(sample)
+        if message is not None:
+            warn_caller(message, DesignWarning)
         return
     if not sample.design.restrictions:
         raise ValueError(
@@ -81,13 +84,6 @@ def check_permutations(sample: Sample) -> None:
         "has only one label, or all clusters of one size have the same label. Join strata, or use "
         "clusters of equal sizes."
     )
-
-
-def warn_of_few_labellings(sample: Sample) -> None:
-    """Warn if only few different labellings of all samples are possible."""
-    message = _few_labellings(sample)
-    if message is not None:
-        warn_caller(message, DesignWarning)
 
 
 def check_groups(sample: Sample, groups: Any) -> None:
@@ -236,13 +232,8 @@ def _few_labellings(sample: Sample) -> str | None:
 
 def _log_n_labellings(sample: Sample) -> float:
     """Logarithm of the number of different labellings."""
-    exchange = exchange_of(sample) or _free(sample.n_items)
-    return exchange.log_n_arrangements(sample.kinds)
-
-
-def _free(n_samples: int) -> Exchange:
-    """Exchange of all labels without restriction."""
-    return Exchange(np.zeros(n_samples, dtype=np.int64), np.arange(n_samples))
+    free = Exchange(np.zeros(sample.n_items, dtype=np.int64), np.arange(sample.n_items))
+    return (exchange_of(sample) or free).log_n_arrangements(sample.kinds)
 
 
 def _is_rare(count: Callable[[Integers], int], kinds: Integers, strata: Integers) -> bool:

@@ -8,7 +8,6 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
 from numbers import Integral
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from sklearn_rankinf._null import (
     NullDistribution,
     check_metric_and_method,
     check_takes_weights,
-    observe_ranking,
+    observe,
     pvalue_log_and_error,
     tolerating,
     warn_of_design,
@@ -31,7 +30,6 @@ from sklearn_rankinf._ranking import (
     RESPONSE_METHODS,
     Design,
     PosLabel,
-    Ranking,
     Sample,
     as_seed_sequence,
     check_average,
@@ -42,62 +40,30 @@ from sklearn_rankinf._ranking import (
     estimator_scores,
 )
 from sklearn_rankinf._results import as_log10
-from sklearn_rankinf._significance import adjusted, significance_of, standardized
+from sklearn_rankinf._significance import adjusted, standardized
 from sklearn_rankinf._statistics import Floats, Metric
 
 
 def resolution(log10_pvalue: float) -> float:
-    """Error of -log10 p that a search cannot use, ``0.01 + 0.001 |log10 p|``.
-
-    Candidates whose p-values are tiny differ by orders of magnitude, so that the number of digits
-    that can change their order falls with p.
-
-    Parameters
-    ----------
-    log10_pvalue : float
-        Base-10 logarithm of the p-value.
-
-    Returns
-    -------
-    float
-        The largest acceptable error of -log10 p.
-
-    Examples
-    --------
-    >>> from sklearn_rankinf._model_selection.scorers import resolution
-    >>> round(resolution(-1.0), 3), round(resolution(-36.0), 3)
-    (0.011, 0.046)
-    """
+    """Error of -log10 p that a search cannot use: far out, candidates differ by whole digits."""
     return 0.01 + 0.001 * abs(log10_pvalue)
 
 
 # Relative error of a p-value that the resolution accepts for every p.
 _TOLERANCE = math.log(10.0) * resolution(0.0)
-_OUTPUTS = ("neg_log10_pvalue", "pvalue", "zscore", "adjusted", "statistic", "all")
+_OUTPUTS = ("statistic", "neg_log10_pvalue", "pvalue", "zscore", "adjusted")
 # Number of samples up to which all digits of a p-value cost little.
 _SHORT = 64
-
 # Key of the dict -> (output, method); a method of None is the requested one.
-_ONE_METHOD: Mapping[str, tuple[str, str | None]] = MappingProxyType(
-    {
-        "statistic": ("statistic", None),
-        "neg_log10_pvalue": ("neg_log10_pvalue", None),
-        "pvalue": ("pvalue", None),
-        "zscore": ("zscore", None),
-        "adjusted": ("adjusted", None),
-    }
-)
-_BOTH_METHODS: Mapping[str, tuple[str, str | None]] = MappingProxyType(
-    {
-        "statistic": ("statistic", "auto"),
-        "zscore": ("zscore", "auto"),
-        "adjusted": ("adjusted", "auto"),
-        "pvalue_analytic": ("pvalue", "analytic"),
-        "pvalue_permutation": ("pvalue", "permutation"),
-        "neg_log10_pvalue_analytic": ("neg_log10_pvalue", "analytic"),
-        "neg_log10_pvalue_permutation": ("neg_log10_pvalue", "permutation"),
-    }
-)
+_ONE_METHOD: dict[str, tuple[str, str | None]] = {output: (output, None) for output in _OUTPUTS}
+_BOTH_METHODS: dict[str, tuple[str, str | None]] = {
+    **{output: (output, "auto") for output in ("statistic", "zscore", "adjusted")},
+    **{
+        f"{output}_{method}": (output, method)
+        for output in ("pvalue", "neg_log10_pvalue")
+        for method in ("analytic", "permutation")
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -267,29 +233,22 @@ def make_significance_scorer(
 
     To keep a search almost as fast as one that is scored by average precision, exact p-values that
     take long to compute have a resolution of at most 0.01 + 0.001 E in the default score E: 0.011
-    at E = 1, and 0.046 at E = 36. Far out, scores of different candidates are far apart, so that
-    more digits cannot change their order. Most scores have an error below 0.001.
-    :func:`average_precision_test` computes all digits.
-
-    All folds and candidates are scored on one scale. With ``method="auto"``, an exact null
-    distribution is always used if there is one. If no error of an exact p-value below 10 percent
-    can be stated, the score is that of its guaranteed upper bound, and so a lower bound of the
-    evidence. If a p-value takes too long to compute, the error is raised, for which scikit-learn
-    has ``error_score``.
+    at E = 1, and 0.046 at E = 36. :func:`average_precision_test` computes all digits. All folds and
+    candidates are scored on one scale: where no error of an exact p-value below 10 percent can be
+    stated, the score is that of its guaranteed upper bound. If a p-value takes too long to compute,
+    the error is raised, for which scikit-learn has ``error_score`` (:ref:`scorers`).
 
     A fold without evidence does not stop a search: if all labels or all scores are equal, the
     statistic is that of the test, p is 1 and all other outputs are 0. A fold of multiclass labels
     in which a class is missing is an error, as in scikit-learn: use stratified folds.
 
     Weights, strata, clusters and the order of the samples are passed to scorers by metadata
-    routing. Enable metadata routing, call ``set_score_request(sample_weight=True)``,
-    ``set_score_request(clusters=True)``, or the same with `strata` or `order`, on the scorer or on
-    each scorer of a dict, and pass the arrays as metadata, in `params` or to `fit`. Each fold gets
-    its rows of these arrays, and labels are permuted within strata, by whole clusters, or along the
-    series, as in :func:`average_precision_test`. None of these cases has a null distribution in
-    closed form. A fold in which nothing can be permuted has no evidence. Metrics other than average
-    precision do not accept weights. Clusters do not affect the splits: use a splitter that keeps
-    groups together as well.
+    routing (:ref:`scorers`): enable it, call ``set_score_request(clusters=True)``, or the same with
+    `sample_weight`, `strata` or `order`, on the scorer or on each scorer of a dict, and pass the
+    arrays in `params` or to `fit`. None of these cases has a null distribution in closed form. A
+    fold in which nothing can be permuted has no evidence. Metrics other than average precision do
+    not accept weights. Clusters do not affect the splits: use a splitter that keeps groups together
+    as well.
 
     Halving searches such as :class:`sklearn.model_selection.HalvingGridSearchCV` accept a single
     scorer and no dict, so ``output="all"`` and ``method="both"`` cannot be used with them.
@@ -314,27 +273,6 @@ def make_significance_scorer(
     ... )
     >>> bool((search.fit(X, y).cv_results_["mean_test_pvalue"] < 0.05).all())
     True
-
-    Clusters are passed by metadata routing, with folds that keep them together:
-
-    >>> import numpy as np
-    >>> import sklearn
-    >>> from sklearn.model_selection import StratifiedGroupKFold
-    >>> patient = np.repeat(np.arange(60), 5)
-    >>> y = (patient < 12).astype(int)
-    >>> cv = StratifiedGroupKFold(2, shuffle=True, random_state=0)
-    >>> with sklearn.config_context(enable_metadata_routing=True):
-    ...     scorer = make_significance_scorer().set_score_request(clusters=True)
-    ...     scores = cross_val_score(
-    ...         LogisticRegression(),
-    ...         X,
-    ...         y,
-    ...         cv=cv,
-    ...         scoring=scorer,
-    ...         params={"groups": patient, "clusters": patient},
-    ...     )
-    >>> scores.shape
-    (2,)
     """
     keys = _keys_of(method, output)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
@@ -397,36 +335,43 @@ def significance_score(
     scorers of a dict score the same folds, so only one of them warns about a fold without
     positives, and only one about the smallest possible p-values.
     """
-    options = {"method": method, "n_resamples": n_resamples, "random_state": random_state}
     chosen = as_metric(metric)
     _check_fold_holds(chosen, np.shape(y_score)[0])
-    warns = _warns(output, in_dict)
     several = np.ndim(y_score) == 2 and np.shape(y_score)[1] > 1
-    if several:
-        _check_average_is_given(average, np.shape(y_score)[1])
+    if several and average is None:
+        raise ValueError(
+            f"y_score has {np.shape(y_score)[1]} columns, as for multiclass or multilabel labels, "
+            "but average is not given: pass average='macro', 'weighted' or 'micro' to "
+            "make_significance_scorer."
+        )
     if pos_label is None:
         pos_label = 1 if several else _greater_label(y_true)
+    design: dict[str, Any] = {"strata": strata, "clusters": clusters, "order": order}
+    columns = "classes" if several else ""
     sample = Sample.read(
-        y_true,
-        y_score,
-        pos_label=pos_label,
-        columns="classes" if several else "",
-        sample_weight=sample_weight,
-        strata=strata,
-        clusters=clusters,
-        order=order,
+        y_true, y_score, pos_label=pos_label, columns=columns, sample_weight=sample_weight, **design
     )
     if not several and sample.n_positives == 0:
         if not in_dict or output == "statistic":
             _warn_of_no_positives()
         sample = replace(sample, design=Design(sample.n_items))
-    if several or sample.design.restrictions or sample.design.weights is not None:
-        averaged = {"average": average if several else None, "weights_follow": weights_follow}
-        score, ran = _score_by_test(sample, chosen, output, averaged, options, warns)
-    else:
-        score, ran = _score_ranking(sample.rankings[0], chosen, output, options)
-    if warns and ran == "permutation" and _is_at_floor(score, output, n_resamples):
-        _warn_of_the_floor(n_resamples)
+    averaged: dict[str, Any] = {"average": average if several else None}
+    averaged["weights_follow"] = weights_follow
+    warns = output == "neg_log10_pvalue" or (output == "pvalue" and not in_dict)
+    if warns:
+        warn_of_design(sample, **averaged)
+    options = {"method": method, "n_resamples": n_resamples, "random_state": random_state}
+    statistic, null = observe(chosen, sample, n_jobs=None, **averaged, **options)
+    if several or sample.design.restrictions:
+        warn_of_undefined(null.statistic, sample, averaged["average"])
+    # Many folds share the null distribution of a short list without ties, which is cached.
+    if sample.n_items > _SHORT or sample.tie_sizes() is not None:
+        null = tolerating(null, _TOLERANCE)
+    score = _output_of(statistic, null, output)
+    if warns and null.method == "permutation":
+        pvalue = score if output == "pvalue" else 10.0**-score
+        if pvalue * (n_resamples + 1) < 1.5:
+            _warn_of_the_floor(n_resamples)
     return score
 
 
@@ -435,59 +380,15 @@ _DEFAULTS = {
 }
 
 
-def _score_ranking(
-    ranking: Ranking, metric: Metric, output: str, options: dict[str, Any]
-) -> tuple[float, str]:
-    """Return one output for a binary ranking, and the method that was used."""
-    statistic, null = observe_ranking(ranking, metric, **options)
-    # Many folds share the null distribution of a short list without ties, which is cached.
-    in_a_hurry = ranking.n_samples > _SHORT or ranking.n_blocks < ranking.n_samples
-    null = tolerating(null, _TOLERANCE) if in_a_hurry else null
+def _output_of(statistic: Any, null: NullDistribution, output: str) -> float:
+    """Return one output; 0, no evidence, if it is undefined with one class or one score."""
     if output == "pvalue":
-        return float(null.pvalue(statistic)), null.method
+        return float(null.pvalue(statistic))
     if output == "neg_log10_pvalue":
-        log_pvalue = pvalue_log_and_error(null, statistic, "greater")[1]
-        return abs(float(as_log10(log_pvalue))), null.method
-    return _read_without_tail(statistic, null, output), null.method
-
-
-def _read_without_tail(statistic: float, null: NullDistribution, output: str) -> float:
-    """Return an output that needs only the moments of the null distribution."""
-    if output == "statistic":
-        return statistic
-    scaled = standardized if output == "zscore" else adjusted
-    return _or_nothing(float(scaled(statistic, null)))
-
-
-def _score_by_test(
-    sample: Sample,
-    metric: Metric,
-    output: str,
-    averaged: dict[str, Any],
-    options: dict[str, Any],
-    warns: bool,
-) -> tuple[float, str]:
-    """Return one output of the complete test, for weights, averages and restrictions."""
-    if output == "statistic":
-        options = {**options, "n_resamples": 1}  # the statistic does not depend on them
-    if warns:
-        warn_of_design(sample, **averaged)
-    result = significance_of(metric, sample, n_jobs=None, **averaged, **options)
-    warn_of_undefined(result.metric, sample, averaged["average"])
-    if output == "neg_log10_pvalue":
-        return abs(float(result.log10_pvalue)), result.method
-    field = "adjusted_statistic" if output == "adjusted" else output
-    return _or_nothing(float(getattr(result, field))), result.method
-
-
-def _warns(output: str, in_dict: bool) -> bool:
-    """Whether this scorer warns on behalf of all scorers of a dict."""
-    return output == "neg_log10_pvalue" or (output == "pvalue" and not in_dict)
-
-
-def _or_nothing(score: float) -> float:
-    """Return 0, no evidence, for a score that is undefined with one class or one score."""
-    return 0.0 if math.isnan(score) else score
+        return abs(float(as_log10(pvalue_log_and_error(null, statistic, "greater")[1])))
+    if output != "statistic":
+        statistic = (standardized if output == "zscore" else adjusted)(statistic, null)
+    return 0.0 if math.isnan(statistic) else float(statistic)
 
 
 def _greater_label(y_true: ArrayLike) -> PosLabel:
@@ -528,18 +429,12 @@ def _warn_of_the_floor(n_resamples: int) -> None:
     )
 
 
-def _is_at_floor(score: float, output: str, n_resamples: int) -> bool:
-    """Whether no random labelling was as extreme, so that p = 1 / (n_resamples + 1)."""
-    pvalue = score if output == "pvalue" else 10.0**-score
-    return pvalue * (n_resamples + 1) < 1.5
-
-
 # Arguments of the scorers.
 
 
 def _keys_of(method: str, output: str) -> Mapping[str, tuple[str, str | None]] | None:
     """Return the keys of the requested dict, or None for a single scorer."""
-    output = check_option(output, "output", _OUTPUTS)
+    output = check_option(output, "output", (*_OUTPUTS, "all"))
     if method != "both":
         return _ONE_METHOD if output == "all" else None
     if output not in ("neg_log10_pvalue", "all"):
@@ -587,15 +482,6 @@ def _check_fold_holds(metric: Metric, n_samples: int) -> None:
             f"metric={metric!r} has a cut-off above the {n_samples} samples of this fold: pass a "
             "smaller one to make_significance_scorer, or a fraction of the samples, as in "
             "metric='recall@0.1'."
-        )
-
-
-def _check_average_is_given(average: str | None, n_columns: int) -> None:
-    if average is None:
-        raise ValueError(
-            f"y_score has {n_columns} columns, as for multiclass or multilabel labels, but average "
-            "is not given: pass average='macro', 'weighted' or 'micro' to "
-            "make_significance_scorer."
         )
 
 

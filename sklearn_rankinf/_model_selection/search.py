@@ -20,9 +20,7 @@ from sklearn_rankinf._model_selection.folds import (
     sample_of_labels,
     split_params,
     splits_by_groups,
-    warn_of_few_labellings,
 )
-from sklearn_rankinf._null import monte_carlo_error
 from sklearn_rankinf._permutation import AnyExchange, Draws, exchange_of
 from sklearn_rankinf._ranking import (
     as_seed_sequence,
@@ -31,12 +29,10 @@ from sklearn_rankinf._ranking import (
     check_verbose,
 )
 from sklearn_rankinf._results import (
-    ConfidenceInterval,
-    Result,
     format_value,
     state_drawn_pvalue,
 )
-from sklearn_rankinf._significance import permutation_interval
+from sklearn_rankinf._significance import DrawnResult
 from sklearn_rankinf._statistics import Floats
 
 # Relative difference up to which two scores count as equal.
@@ -44,7 +40,7 @@ _SAME = 1e-12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SearchPermutationTestResult(Result):
+class SearchPermutationTestResult(DrawnResult):
     """Result of :func:`search_permutation_test`.
 
     Attributes
@@ -80,31 +76,6 @@ class SearchPermutationTestResult(Result):
     pvalue: float
     permuted_statistics: Floats = field(repr=False)
     n_resamples: int
-
-    @property
-    def pvalue_standard_error(self) -> float:
-        """Monte Carlo standard error of the p-value."""
-        return float(self.pvalue * monte_carlo_error(self.pvalue, self.n_resamples))
-
-    def pvalue_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
-        """Confidence interval for the p-value that all permutations would give.
-
-        Parameters
-        ----------
-        confidence_level : float, default=0.95
-            Nominal coverage, between 0 and 1.
-
-        Returns
-        -------
-        interval : ConfidenceInterval
-            Limits of the Clopper-Pearson interval.
-
-        Raises
-        ------
-        ValueError
-            If `confidence_level` is not between 0 and 1.
-        """
-        return permutation_interval(self.pvalue, self.n_resamples, confidence_level)
 
     def _sentences(self) -> Iterable[str]:
         return [
@@ -242,7 +213,6 @@ def search_permutation_test(
         params["groups"] = groups
     if n_jobs is not None and "n_jobs" in search.get_params(deep=False):
         search.set_params(n_jobs=1)
-    warn_of_few_labellings(sample)
     best_score = partial(_best_score, search=search, X=X, params=params)
     draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs, verbose)
     return among_permutations(best_score(y, False), best_score, y, exchange, draws)

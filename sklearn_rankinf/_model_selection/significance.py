@@ -33,7 +33,6 @@ from sklearn_rankinf._model_selection.folds import (
     is_default,
     split_params,
     splitter,
-    warn_of_few_labellings,
     with_groups,
 )
 from sklearn_rankinf._model_selection.scorers import Scoring
@@ -457,7 +456,6 @@ def cross_val_significance(
         if refits:
             check_makes_splits(cv, "Refits")
             check_permutations(sample)
-            warn_of_few_labellings(sample)
         if is_default(cv):
             _check_is_no_series(sample.design, cv)
         groups = groups_for(cv, groups, sample.design)

@@ -22,10 +22,10 @@ from sklearn_rankinf._significance.minimum_hypergeometric import (
 )
 from sklearn_rankinf._significance.queries import QueriesTestResult
 from sklearn_rankinf._significance.results import (
+    DrawnResult,
     MetricTestResult,
     adjusted,
     limits_of_pvalue,
-    permutation_interval,
     pvalue_fields,
     standardized,
 )

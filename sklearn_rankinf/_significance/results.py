@@ -295,14 +295,44 @@ def drawn_interval(
     return plain(np.where(drawn, low, otherwise[0])), plain(np.where(drawn, high, otherwise[1]))
 
 
-def permutation_interval(
-    pvalue: Any, n_resamples: int, confidence_level: float
-) -> ConfidenceInterval:
-    """Clopper and Pearson's interval for p-values (b + 1) / (B + 1) of B random labellings."""
-    confidence_level = check_confidence_level(confidence_level)
-    counts = np.rint(np.asarray(pvalue) * (n_resamples + 1.0)) - 1.0
-    low, high = binomial_interval(counts, n_resamples, False, confidence_level)
-    return ConfidenceInterval(plain(low), plain(high))
+class DrawnResult(Result):
+    """Base class of results with p-values (b + 1) / (B + 1) of B random labellings."""
+
+    pvalue: Any
+    n_resamples: int
+
+    @property
+    def pvalue_standard_error(self) -> Any:
+        """Monte Carlo standard error of the p-value."""
+        return plain(np.sqrt(self.pvalue * (1.0 - self.pvalue) / self.n_resamples))
+
+    def pvalue_interval(self, confidence_level: float = _CONFIDENCE_LEVEL) -> ConfidenceInterval:
+        """Confidence interval for the p-value that all random labellings would give.
+
+        Parameters
+        ----------
+        confidence_level : float, default=0.95
+            Nominal coverage, between 0 and 1.
+
+        Returns
+        -------
+        interval : ConfidenceInterval
+            Limits of the Clopper-Pearson interval [1]_, arrays for several p-values.
+
+        Raises
+        ------
+        ValueError
+            If `confidence_level` is not between 0 and 1.
+
+        References
+        ----------
+        .. [1] Clopper, C. J., & Pearson, E. S. (1934). The use of confidence or fiducial limits
+           illustrated in the case of the binomial. Biometrika, 26(4), 404-413.
+        """
+        confidence_level = check_confidence_level(confidence_level)
+        counts = np.rint(np.asarray(self.pvalue) * (self.n_resamples + 1.0)) - 1.0
+        low, high = binomial_interval(counts, self.n_resamples, False, confidence_level)
+        return ConfidenceInterval(plain(low), plain(high))
 
 
 def binomial_interval(

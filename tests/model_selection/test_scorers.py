@@ -737,7 +737,7 @@ def test_saturation_of_weighted_and_averaged_statistics():
         ({"metric": "accuracy"}, ValueError, "metric must be one of 'average_precision'.*accuracy"),
         ({"metric": average_precision_score}, ValueError, "metric must be one of"),
         ({"metric": ["average_precision"]}, ValueError, "metric must be one of"),
-        ({"output": "log"}, ValueError, "output must be one of 'neg_log10_pvalue'.*got 'log'"),
+        ({"output": "log"}, ValueError, "output must be one of 'statistic', .*, 'all'; got 'log'"),
         ({"method": "exact"}, ValueError, "method must be one of .*got 'exact'"),
         ({"method": "both", "output": "zscore"}, ValueError, "method='both' returns a dict"),
         ({"method": "both", "output": "pvalue"}, ValueError, "with output='pvalue'"),
