@@ -80,7 +80,7 @@ def test_bounds_enclose_the_tails_of_all_placements(structure, n_cells, monkeypa
 def test_no_answer_depends_on_others_of_the_same_call():
     null = bedroc_null_distribution(200, 8, alpha=40.0)
     increments = increments_of(null.statistic, 200, 8, None)
-    t = null.rvs(10, random_state=0)
+    t = null.rvs(5, random_state=0)
     together = BranchAndBoundTails(increments, 8).bounds(t, 1)
     found = BranchAndBoundTails(increments, 8)
     alone = [found.bounds(t[i : i + 1], 1) for i in range(t.size)]
@@ -105,7 +105,7 @@ def test_few_positives_with_weights_that_fall_fast(n_positives, sizes, value):
     starts = np.cumsum(sizes) - sizes
     of_items = np.repeat(np.add.reduceat(weights, starts) / sizes, sizes)
     best, worst = weights[:n_positives].sum(), weights[-n_positives:].sum()
-    rng, n_above, n_draws = np.random.default_rng(0), 0, 80_000
+    rng, n_above, n_draws = np.random.default_rng(0), 0, 40_000
     for _ in range(8):
         # The smallest of random numbers are at random places.
         places = np.argpartition(rng.random((n_draws // 8, n_samples)), n_positives)
@@ -120,7 +120,7 @@ def test_errors_of_four_positives_cover_the_difference_from_meet_in_the_middle()
     null = dcg_null_distribution(n_samples, n_positives)
     increments = increments_of(null.statistic, n_samples, n_positives, None)
     split, _ = best_split(increments.sizes, n_positives)
-    t = np.unique(null.rvs(60, random_state=3)) * (1.0 - 1e-12)
+    t = np.unique(null.rvs(20, random_state=3)) * (1.0 - 1e-12)
     continued = ComputedDistribution(null.statistic, n_samples, n_positives, None)
     t = t[t > continued._mean]
     exact = MeetInTheMiddleTails(increments, n_positives, split).tail(t, 1).log_p

@@ -172,7 +172,7 @@ def test_step_of_roc_auc_with_ties(sizes):
 # Shifts
 
 
-@pytest.mark.parametrize(("n", "m", "z"), [(20_000, 3200, [1.0]), (6000, 1500, [1.0, 2.5, 5.0])])
+@pytest.mark.parametrize(("n", "m", "z"), [(12_000, 2000, [1.0]), (6000, 1500, [1.0, 2.5, 5.0])])
 def test_gain_with_many_positives_without_ties(n, m, z):
     null = null_of(DiscountedCumulativeGain(), n, m)
     x = null.mean() + np.array(z) * null.std()
@@ -183,7 +183,13 @@ def test_gain_with_many_positives_without_ties(n, m, z):
 
 
 @pytest.mark.parametrize(
-    ("n", "m"), [(40_000, 6400), (150_000, 1600), (300_000, 3200), (217_216, 2508)]
+    ("n", "m"),
+    [
+        (40_000, 6400),
+        (217_216, 2508),
+        pytest.param(150_000, 1600, marks=pytest.mark.long),
+        pytest.param(300_000, 3200, marks=pytest.mark.long),
+    ],
 )
 def test_gain_is_answered_at_all_sizes(n, m):
     null = null_of(DiscountedCumulativeGain(), n, m)
@@ -370,7 +376,7 @@ ALONE_AND_TOGETHER = [
     (AveragePrecision(), 116, 10, None),
     (AveragePrecision(), 40, 6, None),
     (AveragePrecision(), 600, 60, None),
-    (AveragePrecision(), 400, 60, (40,) * 10),
+    (AveragePrecision(), 300, 40, (30,) * 10),
     (Bedroc(), 975, 120, (15,) * 65),
 ]
 
@@ -383,7 +389,7 @@ def test_a_value_has_one_answer(metric, n, m, sizes):
 
     null = null_of(metric, n, m, sizes)
     offset = metric.offset(n, m)
-    x = null.mean() + np.array([-1.0, 0.5, 2.0, 3.5, 5.0]) * null.std() - offset
+    x = null.mean() + np.array([-1.0, 0.5, 3.5]) * null.std() - offset
     for sign in (1, -1):
         together = fresh().tail(x + offset, sign)
         alone = [fresh().tail(x[i : i + 1] + offset, sign) for i in range(x.size)]
@@ -392,6 +398,6 @@ def test_a_value_has_one_answer(metric, n, m, sizes):
         one_by_one = [backwards.tail(x[i : i + 1] + offset, sign) for i in reversed(range(x.size))]
         assert_array_equal(together, np.concatenate(one_by_one[::-1], axis=1))
     shared = fresh()
-    with ThreadPoolExecutor(8) as pool:
+    with ThreadPoolExecutor(3) as pool:
         found = list(pool.map(lambda i: shared.tail(x[i : i + 1] + offset, 1), range(x.size)))
     assert_array_equal(np.concatenate(found, axis=1), fresh().tail(x + offset, 1))

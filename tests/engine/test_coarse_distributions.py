@@ -113,7 +113,7 @@ def test_roc_auc_with_a_few_ties_beyond_enumeration():
     null = rankinf.metric_null_distribution(
         200, 20, tie_sizes=[1] * 50 + [2] + [1] * 148, metric="roc_auc"
     )
-    draws = null.rvs(200_000, random_state=1)
+    draws = null.rvs(100_000, random_state=1)
     x = np.quantile(draws, [0.3, 0.7, 0.95, 0.999])
     shares = np.array([np.mean(draws >= value - 1e-12) for value in x])
     assert np.all(np.abs(null.pvalue(x) - shares) < 5.0 * np.sqrt(shares / draws.size))
@@ -238,7 +238,7 @@ def test_weights_that_are_nearly_a_lattice_are_not_one(monkeypatch, by_contours_
         )
     sizes = [1606] + [1] * 79 + [35, 1, 20]
     null = by_name.bedroc_null_distribution(1741, 1567, alpha=20.0, tie_sizes=sizes)
-    draws = null.rvs(100_000, random_state=1)
+    draws = null.rvs(50_000, random_state=1)
     for x in (
         (0.8869203485947605,) if by_contours_alone else (0.8862000960859389, 0.8869203485947605)
     ):
@@ -257,7 +257,7 @@ def test_mass_just_below_a_value_is_part_of_the_error(monkeypatch):
     rng = np.random.default_rng(30)
     sizes = rng.integers(1, 3, 155)
     null = by_name.bedroc_null_distribution(int(sizes.sum()), 6, alpha=80.5, tie_sizes=sizes)
-    draws = null.rvs(200_000, random_state=2)
+    draws = null.rvs(100_000, random_state=2)
     for x in draws[:12]:
         share, error = np.mean(draws >= x), null.relative_error(x)
         noise = 4.5 * math.sqrt(share * (1.0 - share) / draws.size)
@@ -524,7 +524,7 @@ def test_upper_bound_of_a_saturated_statistic():
     result = by_name.bedroc_test(y, np.arange(n, 0, -1.0), alpha=alpha, method="analytic")
     weights = np.exp(-alpha * np.arange(1, n + 1) / n)[:60]
     # Only the top ranks count: there positives are drawn one after the other.
-    drawn = np.empty(20_000)
+    drawn = np.empty(5_000)
     for i in range(drawn.size):
         hits = rng.hypergeometric(m, n - m, 60)
         drawn[i] = weights[rng.permutation(60) < hits].sum()

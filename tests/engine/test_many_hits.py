@@ -37,7 +37,7 @@ def test_the_chain_has_the_transform_of_the_forward_pass(metric, tilt):
 
 @pytest.mark.parametrize("x", [0.185, 0.25, 0.4])
 def test_tails_agree_with_long_contours(x):
-    sizes, m = np.tile([1, 2, 3, 4, 5], 120), 300
+    sizes, m = np.tile([1, 2, 3, 4, 5], 60), 150
     blocks = increments_of(AP, int(sizes.sum()), m, sizes)
     std = math.sqrt(exact_mean_and_variance(AP, int(sizes.sum()), m, sizes)[1])
     inversion = ManyHitsInversion(lambda level: blocks, m, std)

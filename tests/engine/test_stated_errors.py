@@ -115,10 +115,7 @@ def test_the_observed_rank_of_a_single_negative_is_counted(n_samples):
 )
 def test_tolerant_tails_on_both_sides_of_the_mean(n_positives, tie_sizes):
     null = ap_null_distribution(300, n_positives, tie_sizes=tie_sizes)
-    x = (
-        null.mean()
-        + np.array([-3.0, -2.2, -1.6, -1.2, -0.8, -0.4, 0.0, 0.7, 2.0, 5.0]) * null.std()
-    )
+    x = null.mean() + np.array([-3.0, -1.6, -0.8, 0.0, 0.7, 5.0]) * null.std()
     x = x[(x > null.support()[0]) & (x < 1.0)]
     found = [pvalue_log_and_error(tolerating(null, 0.01), value, "greater") for value in x]
     _, log_p, error = np.transpose(found)
