@@ -22,6 +22,7 @@ from scipy.stats import binom
 from .cases import AT_K, Case
 from .oracles import (
     QUICK,
+    THOROUGH,
     Effort,
     Oracle,
     oracles_of,
@@ -328,7 +329,7 @@ class Audit:
         if random.randint(0, 2):
             return
         # Drawn values at an end of the support, which may be 0, differ from it by rounding.
-        some = np.clip(drawn[: 200 if self.effort is QUICK else 1000], low, high)
+        some = np.clip(drawn[: 1000 if self.effort == THOROUGH else 200], low, high)
         values, counts = np.unique(some, return_counts=True)
         for alternative in ("greater", "less"):
             line = f"pvalue of {some.size} draws, {alternative!r}"

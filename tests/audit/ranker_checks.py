@@ -15,7 +15,7 @@ from . import far_tails
 from .cases import CLASSES, NAMES
 from .checks import UNKNOWN, Audit
 from .far_tails import FarTail
-from .oracles import QUICK, Effort, reciprocal_rank_atoms, sum_of
+from .oracles import QUICK, THOROUGH, Effort, reciprocal_rank_atoms, sum_of
 from .rankers import Given, RankedCase, Ranker
 
 # Seconds of processor time that a first p-value and a first score may take, up to so many items
@@ -80,7 +80,7 @@ class RankerAudit(Audit):
         known = [total for total in totals if total is not None]
         if len(known) < len(totals):
             return []
-        effort = far_tails.QUICK if self.effort is QUICK else far_tails.THOROUGH
+        effort = far_tails.THOROUGH if self.effort == THOROUGH else far_tails.QUICK
         return far_tails.far_tails(known, effort, case.seed)
 
     def _truth(self, way: FarTail, x: float) -> tuple[float, float]:
