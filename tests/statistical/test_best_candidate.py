@@ -72,7 +72,7 @@ def test_size_for_fixed_scores(kind, standardize, long):
             n_resamples=N_PERMUTATIONS,
             random_state=seed,
         )
-        for seed in range(4000 if long else 50)
+        for seed in range(4000 if long else 30)
     ]
     pvalues = [result.pvalue[result.best_index] for result in results]
     assert_at_most_nominal(pvalues)
@@ -86,7 +86,7 @@ def test_size_for_fixed_scores(kind, standardize, long):
 def test_size_where_some_candidates_are_better_than_chance(long):
     rng = np.random.default_rng(3)
     smallest = []
-    for seed in range(4000 if long else 40):
+    for seed in range(4000 if long else 25):
         y_true = random_labels(rng, 100, 12)
         scores = fixed_scores("without ties")
         scores[:, 0] += 3.0 * y_true

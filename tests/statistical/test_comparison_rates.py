@@ -1,7 +1,7 @@
 """Comparisons of equal rankers keep the level, and comparisons of unequal ones have power.
 
 Limits are those of the binomial distribution at 1e-4: one false alarm in ten thousand seeds a test.
-There are 150 data sets a cell, 3,000 with `--long` and more cells. Tests whose size is asymptotic
+There are 70 data sets a cell, 3,000 with `--long` and more cells. Tests whose size is asymptotic
 are allowed 0.06 for 0.05.
 """
 
@@ -47,7 +47,7 @@ OF_HITS = ("hypergeometric", "hypergeometric_midp", "mcnemar", "emproc")
 
 @pytest.fixture
 def n_data_sets(long):
-    return 3000 if long else 150
+    return 3000 if long else 70
 
 
 def rates(metric, methods, pair, sizes, n_data_sets, **options):

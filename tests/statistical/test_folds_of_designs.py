@@ -1,7 +1,7 @@
 """How often noise is rejected where rows are ordered, belong together, or follow each other.
 
 Every design has features and labels that have nothing to do with each other, and one recommended
-way to test a cross-validation of them. Dozens of data sets are simulated, seventy-five times as
+way to test a cross-validation of them. A few data sets are simulated, seventy-five times as
 many with `--long`. An assertion raises one false alarm in ten thousand seeds.
 """
 
@@ -179,7 +179,7 @@ INVALID = {
     "series of .95, ignored": (series(0.95), folds, PAST),
 }
 # Quick ones come with more data sets.
-N_QUICK = {folds: 15, refits: 3, grid: 2, best: 40}
+N_QUICK = {folds: 8, refits: 3, grid: 2, best: 20}
 
 
 def simulated(case, n_data_sets, seed=1):

@@ -39,7 +39,7 @@ def upper_limit(level, n_data_sets):
 
 @pytest.mark.parametrize("name", ["clusters", "strata"])
 def test_size_of_the_mean(name, long):
-    n_data_sets = 5000 if long else 120
+    n_data_sets = 5000 if long else 60
     rng = np.random.default_rng(0)
     draw = clustered_run if name == "clusters" else stratified_run
     respected, smallest, ignored = np.empty((3, n_data_sets))
@@ -72,7 +72,7 @@ def test_size_of_the_mean(name, long):
 
 @pytest.mark.parametrize("n_signals", [3, pytest.param(0, marks=pytest.mark.long)])
 def test_family_wise_error_of_shared_labels(n_signals, long):
-    n_data_sets = 4000 if long else 60
+    n_data_sets = 4000 if long else 40
     rng = np.random.default_rng(1)
     maxt, holm = np.empty((2, n_data_sets))
     found = np.empty((2, n_data_sets))

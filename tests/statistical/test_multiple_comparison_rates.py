@@ -1,7 +1,7 @@
 """Comparisons of many rankers keep their familywise level, with equal and unequal rankers.
 
 Limits are those of the binomial distribution at 1e-4: one false alarm in ten thousand seeds a test.
-There are 50 data sets a cell, 1,000 with `--long`. Average precision, 30 positives of 300 samples.
+There are 25 data sets a cell, 1,000 with `--long`. Average precision, 30 positives of 300 samples.
 """
 
 from functools import lru_cache, partial
@@ -36,7 +36,7 @@ class Rates(NamedTuple):
 
 @pytest.fixture
 def n_data_sets(long):
-    return 1000 if long else 50
+    return 1000 if long else 25
 
 
 @pytest.fixture(autouse=True)

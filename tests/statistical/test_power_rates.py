@@ -37,7 +37,7 @@ def share_of_significant(n, m, options, auc, n_data_sets, rng):
     ],
 )
 def test_power_is_the_share_of_significant_tests(n, m, auc, options, model, long):
-    n_data_sets = 4000 if long else 200
+    n_data_sets = 4000 if long else 80
     options = options | {"model": model}
     result = metric_power(n, m, auc=auc, **options)
     share = share_of_significant(n, m, options, auc, n_data_sets, np.random.default_rng(1))

@@ -89,7 +89,7 @@ def upper_limit(level, n_data_sets):
     ],
 )
 def test_size(design, test, long):
-    n_data_sets = 6000 if long else 200
+    n_data_sets = 6000 if long else 100
     found = pvalues(design, n_data_sets, seed=0, test=test)
     for level in (0.05, 0.01):
         assert np.mean(found <= level) <= upper_limit(level, n_data_sets)
@@ -120,7 +120,7 @@ def beyond_incumbent(rng, noise, signal, n_per_stratum):
 
 @pytest.mark.parametrize("noise", [0.3, pytest.param(1.0, marks=pytest.mark.long)])
 def test_size_beyond_an_incumbent(noise, long):
-    n_data_sets = 4000 if long else 150
+    n_data_sets = 4000 if long else 80
     found = pvalues(partial(beyond_incumbent, noise=noise, n_per_stratum=5), n_data_sets, seed=3)
     # The remaining order of an incumbent within strata of five is detected by a score close to it.
     for level, measured in ((0.05, 0.055), (0.01, 0.013)):
@@ -145,7 +145,7 @@ def sites(rng, signal):
 
 
 def test_average_precision_within_strata(long):
-    n_data_sets = 4000 if long else 120
+    n_data_sets = 4000 if long else 80
     rng = np.random.default_rng(6)
     null = metric_null_distribution([100] * 10, [10] * 10)
     observed = np.empty((2, n_data_sets))

@@ -48,7 +48,7 @@ def error(level, n_data_sets):
     ],
 )
 def test_size(rho, block_length, long):
-    n_data_sets = 10_000 if long else 150
+    n_data_sets = 10_000 if long else 80
     found = pvalues(rho, n_data_sets, seed=0, block_length=block_length)
     # Neither way is exact for a series with two ends. In 10,000 data sets shifts rejected at most
     # .0522 and .0115, and these blocks .0621 and .0158.
@@ -67,7 +67,7 @@ def test_size_of_a_circular_series(long):
         phases = rng.normal(size=251) + 1j * rng.normal(size=251)
         return np.fft.irfft(frequencies * phases, N)
 
-    found = np.empty(5000 if long else 150)
+    found = np.empty(5000 if long else 80)
     for i in range(found.size):
         y_true = (np.argsort(np.argsort(-circular())) < M).astype(int)
         found[i] = average_precision_test(y_true, circular(), order=range(N)).pvalue

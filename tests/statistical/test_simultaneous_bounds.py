@@ -1,7 +1,7 @@
 """Random rankings are above the simultaneous bounds of hits with at most the stated probability.
 
 Limits are those of the binomial distribution at 1e-4: one false alarm in ten thousand seeds a test.
-There are 4,000 rankings a cell, 40,000 with `--long`.
+There are 2,000 rankings a cell, 40,000 with `--long`.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ CELLS = [(1000, 50), (20000, 100)]
 
 @pytest.fixture
 def n_rankings(long):
-    return 40_000 if long else 4000
+    return 40_000 if long else 2000
 
 
 def random_ranks(n, m, n_rankings, seed):

@@ -2,7 +2,7 @@
 
 Of each data set two rankers score 20 positives of 200 items, with correlation 1/2 between their
 scores. Limits are those of the binomial distribution at 1e-4: one false alarm in ten thousand seeds
-a test. There are 150 data sets, 4,000 with `--long`.
+a test. There are 80 data sets, 4,000 with `--long`.
 """
 
 import numpy as np
@@ -48,7 +48,7 @@ def pvalues(rng, n_data_sets, shifts, *, has_levels, ranks_of, ties):
 
 @pytest.fixture
 def n_data_sets(long):
-    return 4000 if long else 150
+    return 4000 if long else 80
 
 
 @pytest.mark.parametrize("ties", ["mean", "kept", "random"])

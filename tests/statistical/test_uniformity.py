@@ -2,7 +2,7 @@
 
 For a discrete statistic the p-value is never too small, P(p <= a) <= a, and spreading the
 probability of the observed value uniformly, p* = P(S > s) + U P(S = s), makes it exactly uniform.
-Each case simulates data sets with its own sampler, seeded: 500 of them, 20,000 with `--long`. The
+Each case simulates data sets with its own sampler, seeded: 200 of them, 20,000 with `--long`. The
 Kolmogorov-Smirnov test at 1e-4 would raise one false alarm in ten thousand seeds.
 """
 
@@ -78,7 +78,7 @@ def simulated(request, n_data_sets):
 
 @pytest.fixture(scope="module")
 def n_data_sets(long):
-    return 20_000 if long else 500
+    return 20_000 if long else 200
 
 
 def test_pvalues_are_never_too_small(simulated, n_data_sets):
@@ -114,7 +114,7 @@ def test_sampling_ranks_is_sampling_hits_per_block():
 
 @pytest.mark.parametrize("n_resamples", [39])
 def test_permutation_test_keeps_its_level(n_resamples, long):
-    n_data_sets = 4000 if long else 200
+    n_data_sets = 4000 if long else 100
     rng = np.random.default_rng(7)
     y_true = np.r_[np.ones(5, int), np.zeros(45, int)]
     pvalues = [

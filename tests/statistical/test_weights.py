@@ -47,7 +47,7 @@ def pvalues(weights, follow, n_data_sets):
     ],
 )
 def test_size(weights, follow, long):
-    n_data_sets = 4000 if long else 100
+    n_data_sets = 4000 if long else 60
     found, warned = pvalues(weights, follow, n_data_sets)
     for level in (0.05, 0.01):
         error = np.sqrt(level * (1.0 - level) / n_data_sets)
