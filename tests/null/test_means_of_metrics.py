@@ -123,7 +123,7 @@ def test_tails_that_are_not_listed_keep_their_stated_error(metric, name):
             for (n, m, ties), count in run.items()
         ]
     )
-    x = some_of(means)
+    x = some_of(means)[::3]
     for sign in (1, -1):
         found = null.estimates(x - sign * 1e-12 * (1.0 + np.abs(x)), sign)
         error, p = found.error.total, np.exp(found.log_p)
@@ -193,7 +193,7 @@ def test_areas_of_many_queries_with_a_common_step(sizes):
         metric="roc_auc",
     )
     step = math.gcd(*(n_steps // (m * (n - m)) for n, m, _ in sizes))
-    for z in (-1.0, 0.3, 2.0, 3.5):
+    for z in (-1.0, 0.3, 3.5):
         place = round((0.5 + z * null.std()) * n_steps * n_queries) // step * step
         x = place / (n_steps * n_queries)
         assert null.solver(x) == "contour"

@@ -113,7 +113,7 @@ def test_fraction_k_is_rounded_up():
     [
         (1500, 2),
         pytest.param(100, 4, marks=pytest.mark.long),
-        (30, 7),
+        (28, 7),
         pytest.param(24, 11, marks=pytest.mark.long),
         (20_000, 1),
     ],
@@ -806,18 +806,19 @@ def test_values_with_two_negatives_are_those_of_scikit_learn():
     assert_allclose(values, expected, rtol=1e-14)
 
 
-@pytest.mark.parametrize("q", [0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999])
-def test_two_negatives_in_a_thousand(q):
+def test_two_negatives_in_a_thousand():
     values = all_values_with_two_negatives(1000)
-    x = float(np.quantile(values, q, method="inverted_cdf"))
+    q = [0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999]
+    x = np.quantile(values, q, method="inverted_cdf")
     null = ComputedDistribution(AveragePrecision(), 1000, 998, None)
     for sign in (1, -1):
         t = x * (1 - sign * 1e-12)
-        p, _, error = null.tail(np.array([t]), sign)
-        expected = np.mean(values >= t) if sign > 0 else np.mean(values <= t)
-        assert abs(p[0] / expected - 1) <= error[0]
-        assert error[0] < 0.2
-    assert_allclose(ap_null_distribution(1000, 998).pvalue(x), np.mean(values >= x * (1 - 1e-12)))
+        p, _, error = null.tail(t, sign)
+        expected = np.array([np.mean(sign * values >= sign * value) for value in t])
+        assert np.all(np.abs(p / expected - 1) <= error)
+        assert np.all(error < 0.2)
+    expected = [np.mean(values >= value * (1 - 1e-12)) for value in x]
+    assert_allclose(ap_null_distribution(1000, 998).pvalue(x), expected)
 
 
 @pytest.mark.parametrize(
@@ -846,11 +847,11 @@ def test_few_negatives_against_simulation(n_samples, n_positives):
 
 @pytest.mark.numeric
 def test_nearly_all_positive_and_tied_is_a_ratio_of_counts():
-    # The tie holds none, one or both of the two negatives: 4,498,500 placements in all.
-    tie_sizes = [2] + [1] * 2998
-    null = ap_null_distribution(3000, 2998, tie_sizes=tie_sizes)
+    # The tie holds none, one or both of the two negatives: 499,500 placements in all.
+    tie_sizes = [2] + [1] * 998
+    null = ap_null_distribution(1000, 998, tie_sizes=tie_sizes)
     worst, _ = null.support()
-    assert_allclose(null.pvalue(worst, "less"), 1 / math.comb(3000, 2), rtol=1e-12)
+    assert_allclose(null.pvalue(worst, "less"), 1 / math.comb(1000, 2), rtol=1e-12)
     assert null.relative_error(0.9999) == 1e-13
 
 
