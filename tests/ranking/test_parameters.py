@@ -140,7 +140,7 @@ OF_INTEGERS = {
             Y_TRUE, Y_SCORE > 3, OTHER > 3, metric="f1", method="permutation", n_resamples=x
         ),
     ),
-    "metric_power": ("n_samples", 60, lambda x: rankinf.metric_power(x, 5, odds=2.0, metric="rie")),
+    "metric_power": ("n_samples", 20, lambda x: rankinf.metric_power(x, 3, odds=2.0, metric="rie")),
     "metric_power, n_positives": (
         "n_positives",
         5,
@@ -149,7 +149,7 @@ OF_INTEGERS = {
     "metric_power, n_resamples": (
         "n_resamples",
         30,
-        lambda x: rankinf.metric_power(60, 5, odds=2.0, method="simulation", n_resamples=x),
+        lambda x: rankinf.metric_power(20, 3, odds=2.0, method="simulation", n_resamples=x),
     ),
     "metric_power, odds": (
         "odds",
@@ -158,8 +158,8 @@ OF_INTEGERS = {
     ),
     "min_detectable_odds": (
         "n_samples",
-        60,
-        lambda x: rankinf.min_detectable_odds(x, 5, metric="average_precision@3"),
+        20,
+        lambda x: rankinf.min_detectable_odds(x, 3, metric="average_precision@3"),
     ),
     "min_positives": (
         "odds",
@@ -374,9 +374,12 @@ def test_integers_of_every_type(name):
 @pytest.mark.parametrize("name", OF_REALS)
 def test_real_numbers_of_every_type(name):
     parameter, number, call = OF_REALS[name]
+    expected = {}  # by float: several types hold the same one
     for kind in REALS:
         given = kind(number)
-        assert plain(call(given)) == plain(call(float(given))), kind
+        if float(given) not in expected:
+            expected[float(given)] = plain(call(float(given)))
+        assert plain(call(given)) == expected[float(given)], kind
     wrong = ["x", complex(number), object()]
     if parameter not in ("x", "q", "confidence", "recall"):  # as in scipy
         wrong += [True, np.True_]
@@ -612,8 +615,8 @@ def test_displays_of_other_objects(wrong):
 
 def many_samples():
     rng = np.random.default_rng(0)
-    positive = np.arange(3000) < 90
-    return positive, rng.normal(size=3000) + 2 * positive, rng.normal(size=3000) + positive
+    positive = np.arange(1000) < 60
+    return positive, rng.normal(size=1000) + 2 * positive, rng.normal(size=1000) + positive
 
 
 UNDER_ANY_ERRORS = {
@@ -633,7 +636,7 @@ UNDER_ANY_ERRORS = {
     "pvalue of recall": lambda y, a, b: metric_null_distribution(
         300, 20, metric="recall@50"
     ).pvalue([-1e308, 0.0, 0.5, 1.0, 2.0, 1e308]),
-    "ppf": lambda y, a, b: rankinf.ap_null_distribution(300, 20).ppf([0.0, 1e-300, 0.5, 1.0]),
+    "ppf": lambda y, a, b: rankinf.ap_null_distribution(60, 8).ppf([0.0, 1e-300, 0.5, 1.0]),
     "metric_power": lambda y, a, b: rankinf.metric_power(300, 20, auc=0.9, n_resamples=50),
     "min_positives": lambda y, a, b: rankinf.min_positives(
         prevalence=0.01, odds=3.0, metric="recall@0.01"
@@ -648,7 +651,7 @@ UNDER_ANY_ERRORS = {
         y, {"a": a, "b": b}, n_resamples=99
     ),
     "average_precision_test": lambda y, a, b: rankinf.average_precision_test(
-        y, a, groups=np.arange(3000) % 5
+        y, a, groups=np.arange(1000) % 5
     ),
 }
 
