@@ -138,7 +138,7 @@ STRUCTURES = {
     "two equal items": ([1, 3], [1, 1]),
     "three items": ([1, 0, 3], [3, 2, 1]),
 }
-CASES = pytest.mark.parametrize("k", [None, 1, 2, 4, 100])
+CUT_OFFS = (None, 1, 2, 4, 100)
 NAMES = pytest.mark.parametrize("name", STRUCTURES)
 NORMALIZE = pytest.mark.parametrize("normalize", [False, True])
 
@@ -147,25 +147,26 @@ NORMALIZE = pytest.mark.parametrize("normalize", [False, True])
 
 
 @NAMES
-@CASES
-@NORMALIZE
-def test_values_are_those_of_scikit_learn(name, k, normalize):
-    gain = gain_of(*STRUCTURES[name], k, normalize)
-    expected = sklearn_value(*STRUCTURES[name], k, normalize)
-    assert_allclose(gain.observed(), expected, rtol=1e-12, atol=0)
+def test_values_are_those_of_scikit_learn(name):
+    relevances, scores = STRUCTURES[name]
+    for k, normalize in itertools.product(CUT_OFFS, (False, True)):
+        gain, case = gain_of(relevances, scores, k, normalize), f"k={k}, normalize={normalize}"
+        expected = sklearn_value(relevances, scores, k, normalize)
+        assert_allclose(gain.observed(), expected, rtol=1e-12, atol=0, err_msg=case)
+        best = sklearn_value(sorted(relevances), range(len(relevances)), k, normalize)
+        assert_allclose(gain.best(), best, rtol=1e-12, err_msg=case)
 
 
 @pytest.mark.parametrize("n_levels", [3, 40, 5000, None])
-@pytest.mark.parametrize("k", [None, 10, 777, 4999])
-@NORMALIZE
-def test_values_of_long_lists_are_those_of_scikit_learn(n_levels, k, normalize):
+def test_values_of_long_lists_are_those_of_scikit_learn(n_levels):
     rng = np.random.default_rng(0)
     relevances = rng.integers(5, size=5000) * rng.random(5000)
     scores = rng.random(5000) if n_levels is None else rng.integers(n_levels, size=5000)
-    gain = gain_of(relevances, scores, k, normalize)
-    assert_allclose(
-        gain.observed(), sklearn_value(relevances, scores, k, normalize), rtol=1e-12, atol=0
-    )
+    for k, normalize in itertools.product((None, 10, 777, 4999), (False, True)):
+        found = gain_of(relevances, scores, k, normalize).observed()
+        expected = sklearn_value(relevances, scores, k, normalize)
+        case = f"k={k}, normalize={normalize}"
+        assert_allclose(found, expected, rtol=1e-12, atol=0, err_msg=case)
 
 
 @NORMALIZE
@@ -193,52 +194,41 @@ def test_a_perfect_ranking_has_the_best_value(k):
     assert_allclose(gain.best(), dcg_score([relevances], [relevances], k=k), rtol=1e-13)
 
 
-@NAMES
-@CASES
-@NORMALIZE
-def test_best_is_the_value_of_the_ranking_by_relevance(name, k, normalize):
-    relevances, _ = STRUCTURES[name]
-    best = gain_of(*STRUCTURES[name], k, normalize).best()
-    expected = sklearn_value(sorted(relevances), range(len(relevances)), k, normalize)
-    assert_allclose(best, expected, rtol=1e-12)
-
-
 @pytest.mark.parametrize("n_levels", [4, 300, None])
 @pytest.mark.parametrize("n_positives", [1, 30, 299, 300])
-@pytest.mark.parametrize("k", [None, 1, 25])
-@NORMALIZE
-def test_binary_relevance_is_the_gain_of_hits(n_levels, n_positives, k, normalize):
+def test_binary_relevance_is_the_gain_of_hits(n_levels, n_positives):
     rng = np.random.default_rng(2)
     hits = rng.permutation(np.arange(300) < n_positives)
     scores = rng.permutation(300) if n_levels is None else rng.integers(n_levels, size=300)
-    gain = gain_of(hits, scores, k, normalize)
-    statistic = DiscountedCumulativeGain(k, normalize)
-    sizes = np.bincount(gain.places)
-    per_block = np.bincount(gain.places, hits).astype(int)
-    problem = statistic, 300, n_positives, sizes
-    assert_allclose(gain.observed(), statistic.evaluate(sizes, per_block), rtol=1e-13)
-    assert_allclose(gain.best(), statistic.best(300, n_positives), rtol=1e-13)
-    assert_allclose(gain.mean_and_variance(), exact_mean_and_variance(*problem), rtol=1e-11)
-    if n_positives < 300:
-        expected = skewness_and_kurtosis(*problem)
-        assert_allclose(gain.skewness_and_kurtosis(), expected, rtol=1e-9, atol=1e-11)
+    for k, normalize in itertools.product((None, 1, 25), (False, True)):
+        gain = gain_of(hits, scores, k, normalize)
+        statistic = DiscountedCumulativeGain(k, normalize)
+        sizes = np.bincount(gain.places)
+        per_block = np.bincount(gain.places, hits).astype(int)
+        problem = statistic, 300, n_positives, sizes
+        assert_allclose(gain.observed(), statistic.evaluate(sizes, per_block), rtol=1e-13)
+        assert_allclose(gain.best(), statistic.best(300, n_positives), rtol=1e-13)
+        assert_allclose(gain.mean_and_variance(), exact_mean_and_variance(*problem), rtol=1e-11)
+        if n_positives < 300:
+            found, expected = gain.skewness_and_kurtosis(), skewness_and_kurtosis(*problem)
+            assert_allclose(found, expected, rtol=1e-9, atol=1e-11, err_msg=repr(statistic))
 
 
 # Moments
 
 
 @NAMES
-@CASES
-def test_moments_are_those_of_all_permutations(name, k):
+def test_moments_are_those_of_all_permutations(name):
     relevances, scores = STRUCTURES[name]
-    gain = gain_of(relevances, scores, k)
-    found = *gain.mean_and_variance(), *gain.skewness_and_kurtosis()
-    assert_allclose(found, moments(all_values(relevances, scores, k)), rtol=1e-12, atol=1e-14)
+    for k in CUT_OFFS:
+        gain, expected = gain_of(relevances, scores, k), moments(all_values(relevances, scores, k))
+        found = *gain.mean_and_variance(), *gain.skewness_and_kurtosis()
+        assert_allclose(found, expected, rtol=1e-12, atol=1e-14, err_msg=f"k={k}")
 
 
 @pytest.mark.numeric
 @pytest.mark.parametrize("name", ["untied", "few levels", "two items"])
-@CASES
+@pytest.mark.parametrize("k", [None, 2])
 def test_moments_of_the_normalized_gain(name, k):
     relevances, scores = STRUCTURES[name]
     values = [
@@ -284,18 +274,18 @@ def test_a_constant_does_not_vary_by_rounding(constant):
 
 
 @NAMES
-@CASES
-def test_listed_arrangements_are_those_of_all_permutations(name, k):
+def test_listed_arrangements_are_those_of_all_permutations(name):
     relevances, scores = STRUCTURES[name]
-    permuted = PermutedGain(gain_of(relevances, scores, k))
-    listed = permuted.listed(0, permuted.n_listed)
-    assert listed.size == permuted.n_listed
-    # Relevances or discounts are arranged, whichever has fewer arrangements; each of them stands
-    # for as many permutations of the items.
-    values = as_floats(all_values(relevances, scores, k))
-    n_both = math.lcm(listed.size, values.size)
-    found, expected = (np.repeat(np.sort(x), n_both // x.size) for x in (listed, values))
-    assert_allclose(found, expected, rtol=1e-12, atol=0)
+    for k in CUT_OFFS:
+        permuted = PermutedGain(gain_of(relevances, scores, k))
+        listed = permuted.listed(0, permuted.n_listed)
+        assert listed.size == permuted.n_listed
+        # Relevances or discounts are arranged, whichever has fewer arrangements; each of them
+        # stands for as many permutations of the items.
+        values = as_floats(all_values(relevances, scores, k))
+        n_both = math.lcm(listed.size, values.size)
+        found, expected = (np.repeat(np.sort(x), n_both // x.size) for x in (listed, values))
+        assert_allclose(found, expected, rtol=1e-12, atol=0, err_msg=f"k={k}")
 
 
 def test_arrangements_are_counted_on_the_side_that_has_fewer():

@@ -773,7 +773,7 @@ def test_stopped_pvalues_are_valid():
     # No signal: P(p <= alpha) is at most alpha, within three standard errors.
     rng = np.random.default_rng(8)
     pvalues = []
-    for seed in range(1000):
+    for seed in range(400):
         y_true = rng.permutation(np.arange(40) < 8)
         result = average_precision_test(
             y_true,
@@ -786,7 +786,7 @@ def test_stopped_pvalues_are_valid():
         pvalues.append(result.pvalue)
     for alpha in (0.01, 0.05, 0.2, 0.5):
         assert np.mean(np.array(pvalues) <= alpha) <= alpha + 3 * math.sqrt(
-            alpha * (1 - alpha) / 1000
+            alpha * (1 - alpha) / 400
         )
 
 
@@ -875,7 +875,7 @@ def test_confidence_level_is_checked(confidence_level):
 
 def test_size_with_and_without_clusters():
     rng = np.random.default_rng(9)
-    n_runs, rejected = 200, np.zeros(2)
+    n_runs, rejected = 100, np.zeros(2)
     clusters = np.arange(100) // 5
     for _ in range(n_runs):
         y_true = rng.permutation(np.arange(20) < 6)[clusters]

@@ -44,7 +44,7 @@ def average_precision(ranks):
 def test_hits_are_those_of_the_draws_one_by_one(odds):
     effect = math.log(odds)
     for n in (2, 3, 6, 11, 16):
-        for m in range(1, n):
+        for m in range(1, n, 1 if n < 11 else 3):
             for k in range(1, n + 1, 1 if n < 16 else 3):
                 shares = wallenius(n, m, k, odds)
                 h = np.arange(min(m, k) + 2)
