@@ -6,13 +6,14 @@ import re
 
 import numpy as np
 import pytest
+from estimators import MeansClassifier
 from joblib import parallel_config
 from scipy import stats
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression
 from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 from sklearn.model_selection import (
     KFold,
@@ -37,7 +38,7 @@ from sklearn_rankinf._model_selection.comparison import ranks_in_fold
 from sklearn_rankinf._ranking import block_of_each
 
 CV = StratifiedKFold(4, shuffle=True, random_state=0)
-LOGISTIC, BAYES = LogisticRegression(), GaussianNB()
+MEANS, BAYES = MeansClassifier(), GaussianNB()
 FEW = {"n_resamples": 99}
 
 
@@ -59,7 +60,7 @@ def scores_by_hand(X, y, cv=CV):
     """Held-out samples of each fold, and scores by both, fold by fold."""
     found = []
     for train, test in cv.split(X, y):
-        a = clone(LOGISTIC).fit(X[train], y[train]).decision_function(X[test])
+        a = clone(MEANS).fit(X[train], y[train]).decision_function(X[test])
         b = clone(BAYES).fit(X[train], y[train]).predict_proba(X[test])[:, 1]
         found.append((test, a, b))
     return found
@@ -116,9 +117,7 @@ def test_mean_over_folds_is_delongs_by_hand(data):
     error = math.sqrt(sum(variances)) / 4
     df = satterthwaite(variances, [y[t].sum() for t, _, _ in folds])
     difference = np.mean(areas[:, 0] - areas[:, 1])
-    result = cross_val_comparison(
-        LOGISTIC, BAYES, X, y, cv=CV, metric="roc_auc", method="mean", **FEW
-    )
+    result = cross_val_comparison(MEANS, BAYES, X, y, cv=CV, metric="roc_auc", method="mean", **FEW)
     assert result.fold_statistics_a == pytest.approx(areas[:, 0])
     assert result.fold_statistics_b == pytest.approx(areas[:, 1])
     assert result.statistic_a == pytest.approx(areas[:, 0].mean())
@@ -152,7 +151,7 @@ def test_mean_over_folds_of_average_precision(data):
         parts = [slopes[labels == kind] for kind in (0, 1)]
         variances.append(sum(part.size * part.var(ddof=1) for part in parts))
         values.append([average_precision_score(labels, scores) for scores in (a, b)])
-    result = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=CV, method="mean")
+    result = cross_val_comparison(MEANS, BAYES, X, y, cv=CV, method="mean")
     assert result.models.standard_error == pytest.approx(math.sqrt(sum(variances)) / 4, rel=1e-5)
     assert (result.statistic_a, result.statistic_b) == pytest.approx(tuple(np.mean(values, axis=0)))
 
@@ -190,7 +189,7 @@ def test_pooled_ranks_by_hand(method, data):
         for row, scores in enumerate(both):
             ranks[row, test] = (stats.rankdata(scores) - 0.5) / test.size
     expected = metric_comparison_test(y, np.round(ranks, 12).T, method=method, n_resamples=999)
-    result = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=CV, method=method, n_resamples=999)
+    result = cross_val_comparison(MEANS, BAYES, X, y, cv=CV, method=method, n_resamples=999)
     values = [average_precision_score(y, np.round(row, 12)) for row in ranks]
     assert [result.statistic_a, result.statistic_b] == pytest.approx(values)
     assert result.models.difference == result.difference == pytest.approx(expected.difference)
@@ -207,14 +206,14 @@ def test_pooled_ranks_by_hand(method, data):
 def test_pooled_scores_are_those_of_cross_val_predict(data):
     X, y = data
     both = [
-        cross_val_predict(LOGISTIC, X, y, cv=CV, method="decision_function"),
+        cross_val_predict(MEANS, X, y, cv=CV, method="decision_function"),
         cross_val_predict(BAYES, X, y, cv=CV, method="predict_proba")[:, 1],
     ]
     expected = metric_comparison_test(
         y, np.column_stack(both), method="influence", metric="roc_auc"
     )
     result = cross_val_comparison(
-        LOGISTIC, BAYES, X, y, cv=CV, metric="roc_auc", method="influence_pooled_scores"
+        MEANS, BAYES, X, y, cv=CV, metric="roc_auc", method="influence_pooled_scores"
     )
     areas = [roc_auc_score(y, scores) for scores in both]
     assert [result.statistic_a, result.statistic_b] == pytest.approx(areas)
@@ -292,7 +291,7 @@ def test_corrected_t_by_hand(cv, method, ratio, data):
     if ratio is None:
         ratio = np.mean([(41 / 162)] * 9 + [(40 / 163)] * 6)
     error = math.sqrt((1 / d.size + ratio) * np.sum((d - d.mean()) ** 2) / (d.size - 1))
-    result = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=cv, method=method, **FEW)
+    result = cross_val_comparison(MEANS, BAYES, X, y, cv=cv, method=method, **FEW)
     found = result.algorithms
     assert found.difference == pytest.approx(d.mean())
     assert found.standard_error == pytest.approx(error)
@@ -307,7 +306,7 @@ def test_corrected_t_by_hand(cv, method, ratio, data):
 def test_algorithms_do_not_depend_on_how_models_are_compared(data):
     X, y = data
     found = [
-        cross_val_comparison(LOGISTIC, BAYES, X, y, cv=CV, method=method, **FEW).algorithms
+        cross_val_comparison(MEANS, BAYES, X, y, cv=CV, method=method, **FEW).algorithms
         for method in ("swap", "mean", "algorithms")
     ]
     assert len({one.pvalue for one in found}) == 1
@@ -318,9 +317,7 @@ def test_algorithms_do_not_depend_on_how_models_are_compared(data):
 
 def test_both_are_fitted_to_the_same_random_splits(data):
     X, y = data
-    result = cross_val_comparison(
-        LOGISTIC, LOGISTIC, X, y, cv=KFold(4, shuffle=True), method="mean"
-    )
+    result = cross_val_comparison(MEANS, MEANS, X, y, cv=KFold(4, shuffle=True), method="mean")
     assert result.fold_statistics_a.tolist() == result.fold_statistics_b.tolist()
     assert result.difference == result.models.standard_error == 0.0
     assert result.models.pvalue == result.algorithms.pvalue == 1.0
@@ -333,9 +330,9 @@ def test_fitted_folds_are_not_fitted_again(fitted, data):
     options = {"return_estimator": True, "return_indices": True}
     given = [
         cross_validate(one, X, y, cv=CV, **options) if is_fitted else one
-        for one, is_fitted in zip((LOGISTIC, BAYES), fitted, strict=True)
+        for one, is_fitted in zip((MEANS, BAYES), fitted, strict=True)
     ]
-    expected = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=CV, **FEW)
+    expected = cross_val_comparison(MEANS, BAYES, X, y, cv=CV, **FEW)
     result = cross_val_comparison(*given, X, y, **FEW)
     assert result.to_dict() == expected.to_dict()
 
@@ -343,13 +340,13 @@ def test_fitted_folds_are_not_fitted_again(fitted, data):
 def test_default_folds_are_stratified_and_shuffled(data):
     X, y = data
     cv = StratifiedKFold(5, shuffle=True, random_state=0)
-    expected = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=cv, method="mean")
-    result = cross_val_comparison(LOGISTIC, BAYES, X, y, method="mean")
+    expected = cross_val_comparison(MEANS, BAYES, X, y, cv=cv, method="mean")
+    result = cross_val_comparison(MEANS, BAYES, X, y, method="mean")
     assert result.to_dict() == expected.to_dict()
     # A regressor next to a classifier does not change the result.
     mixed = cross_val_comparison(
         LinearRegression(),
-        LOGISTIC,
+        MEANS,
         X,
         y,
         method="mean",
@@ -362,10 +359,10 @@ def test_parameters_reach_both_fits(data):
     X, y = data
     weights = np.where(y == 1, 5.0, 1.0) * (1.0 + X[:, 0] ** 2)
     result = cross_val_comparison(
-        LOGISTIC, BAYES, X, y, cv=CV, params={"sample_weight": weights}, method="mean"
+        MEANS, BAYES, X, y, cv=CV, params={"sample_weight": weights}, method="mean"
     )
     train, test = next(iter(CV.split(X, y)))
-    fitted = [clone(one).fit(X[train], y[train], weights[train]) for one in (LOGISTIC, BAYES)]
+    fitted = [clone(one).fit(X[train], y[train], weights[train]) for one in (MEANS, BAYES)]
     scores = fitted[0].decision_function(X[test]), fitted[1].predict_proba(X[test])[:, 1]
     expected = [average_precision_score(y[test], one) for one in scores]
     first = [result.fold_statistics_a[0], result.fold_statistics_b[0]]
@@ -375,16 +372,16 @@ def test_parameters_reach_both_fits(data):
 def test_result_does_not_depend_on_n_jobs(data):
     X, y = data
     with parallel_config("threading"):
-        one, two = (cross_val_comparison(LOGISTIC, BAYES, X, y, n_jobs=n, **FEW) for n in (1, 2))
+        one, two = (cross_val_comparison(MEANS, BAYES, X, y, n_jobs=n, **FEW) for n in (1, 2))
     assert one.to_dict() == two.to_dict()
 
 
 def test_string_labels(data):
     X, y = data
     names = np.where(y == 1, "a", "b")  # the positive label comes first
-    expected = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=CV, method="mean")
+    expected = cross_val_comparison(MEANS, BAYES, X, y, cv=CV, method="mean")
     result = cross_val_comparison(
-        LOGISTIC,
+        MEANS,
         BAYES,
         X,
         names,
@@ -426,10 +423,10 @@ def test_copies_in_clusters_have_the_information_of_one(method):
 def test_clusters_keep_folds_apart_by_default(data):
     X, y = data
     clusters = [f"patient {number}" for number in np.arange(y.size) // 2]
-    result = cross_val_comparison(LOGISTIC, BAYES, X, y, clusters=clusters, cv=3, **FEW)
+    result = cross_val_comparison(MEANS, BAYES, X, y, clusters=clusters, cv=3, **FEW)
     assert result.n_splits == 3
     with pytest.raises(ValueError, match=r"Cluster 'patient [0-9]+' is in the training set"):
-        cross_val_comparison(LOGISTIC, BAYES, X, y, clusters=clusters, cv=CV, **FEW)
+        cross_val_comparison(MEANS, BAYES, X, y, clusters=clusters, cv=CV, **FEW)
 
 
 # Structures.
@@ -454,7 +451,7 @@ def test_constant_scores_and_perfect_ones(method):
     X = np.column_stack([y, y])
     constant = DummyClassifier(strategy="prior")
     options = {"cv": splits_of(np.arange(60) // 12), "method": method, **FEW}
-    result = cross_val_comparison(LOGISTIC, constant, X, y, **options)
+    result = cross_val_comparison(MEANS, constant, X, y, **options)
     assert result.fold_statistics_a.tolist() == [1.0] * 5
     assert result.fold_statistics_b == pytest.approx(1 / 6)
     assert result.algorithms.pvalue == 1.0  # no variance, no information
@@ -495,7 +492,7 @@ def test_other_metrics(metric, by_hand, method, data):
     def recall(labels, scores):
         return labels[np.argsort(-scores)[: math.ceil(0.2 * labels.size)]].sum() / labels.sum()
 
-    result = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=CV, metric=metric, method=method, **FEW)
+    result = cross_val_comparison(MEANS, BAYES, X, y, cv=CV, metric=metric, method=method, **FEW)
     expected = [(by_hand or recall)(y[t], a) for t, a, _ in scores_by_hand(X, y)]
     assert result.fold_statistics_a == pytest.approx(expected)
     assert 0.0 < result.models.pvalue <= 1.0
@@ -503,12 +500,12 @@ def test_other_metrics(metric, by_hand, method, data):
 
 def test_reciprocal_rank_is_pooled_only(data):
     X, y = data
-    result = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=CV, metric="reciprocal_rank", **FEW)
+    result = cross_val_comparison(MEANS, BAYES, X, y, cv=CV, metric="reciprocal_rank", **FEW)
     assert result.models.method == "swap"
     assert math.isnan(result.models.standard_error)
     for options in ({"method": "mean"}, {"method": "influence"}):
         with pytest.raises(ValueError, match="depends on a single sample"):
-            cross_val_comparison(LOGISTIC, BAYES, X, y, cv=CV, metric="reciprocal_rank", **options)
+            cross_val_comparison(MEANS, BAYES, X, y, cv=CV, metric="reciprocal_rank", **options)
 
 
 # The result.
@@ -518,7 +515,7 @@ def test_reciprocal_rank_is_pooled_only(data):
 def test_result(method, data):
     pytest.importorskip("pandas")
     X, y = data
-    result = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=CV, method=method, **FEW)
+    result = cross_val_comparison(MEANS, BAYES, X, y, cv=CV, method=method, **FEW)
     frame = result.to_frame()
     assert frame["n_samples"].tolist() == [51, 51, 51, 50]
     assert frame["n_positives"].sum() == y.sum()
@@ -559,13 +556,13 @@ def test_result(method, data):
 def test_refused(options, message, data):
     X, y = data
     with pytest.raises(ValueError, match=message):
-        cross_val_comparison(LOGISTIC, BAYES, X, y, **options)
+        cross_val_comparison(MEANS, BAYES, X, y, **options)
 
 
 def test_refused_dicts(data):
     X, y = data
     options = {"return_estimator": True, "return_indices": True}
-    one = cross_validate(LOGISTIC, X, y, cv=CV, **options)
+    one = cross_validate(MEANS, X, y, cv=CV, **options)
     other = cross_validate(BAYES, X, y, cv=StratifiedKFold(4), **options)
     with pytest.raises(ValueError, match="different splits, of 4 and 4 folds"):
         cross_val_comparison(one, other, X, y)
@@ -574,7 +571,7 @@ def test_refused_dicts(data):
     with pytest.raises(ValueError, match="params is for fitting, but a dict of"):
         cross_val_comparison(one, one, X, y, params={"sample_weight": y})
     with pytest.raises(ValueError, match="has no 'estimator' and no 'indices'"):
-        cross_val_comparison(cross_validate(LOGISTIC, X, y), BAYES, X, y)
+        cross_val_comparison(cross_validate(MEANS, X, y), BAYES, X, y)
 
 
 def test_clusters_in_several_folds_have_no_mean():
@@ -593,7 +590,7 @@ def test_clusters_in_several_folds_have_no_mean():
 
 def test_interval_of_mean_is_delongs_by_hand(data):
     X, y = data
-    result = cross_val_significance(LOGISTIC, X, y, cv=CV, metric="roc_auc")
+    result = cross_val_significance(MEANS, X, y, cv=CV, metric="roc_auc")
     folds = scores_by_hand(X, y)
     variances = [delong_variance(y[t], a) for t, a, _ in folds]
     df = satterthwaite(variances, [y[t].sum() for t, _, _ in folds])
@@ -606,7 +603,7 @@ def test_interval_of_mean_is_delongs_by_hand(data):
 
 def test_interval_of_mean_takes_the_standard_errors_of_single_rankings(data):
     X, y = data
-    result = cross_val_significance(LOGISTIC, X, y, cv=CV)
+    result = cross_val_significance(MEANS, X, y, cv=CV)
     folds = [(y[t], a) for t, a, _ in scores_by_hand(X, y)]
     errors = np.array([metric_interval(*fold).standard_error for fold in folds])
     low, high = result.confidence_interval()
@@ -644,10 +641,10 @@ def test_interval_of_mean_with_copies_in_clusters():
 def test_interval_of_mean_is_refused_where_there_is_none(data):
     X, y = data
     shuffled = ShuffleSplit(3, test_size=0.4, random_state=0)
-    result = cross_val_significance(LOGISTIC, X, y, cv=shuffled)
+    result = cross_val_significance(MEANS, X, y, cv=shuffled)
     with pytest.raises(ValueError, match="different samples, but some are held out twice"):
         result.confidence_interval()
-    result = cross_val_significance(LOGISTIC, X, y, cv=CV, metric="reciprocal_rank")
+    result = cross_val_significance(MEANS, X, y, cv=CV, metric="reciprocal_rank")
     with pytest.raises(ValueError, match="depends on a single sample"):
         result.confidence_interval()
     few = np.arange(40) < 3
@@ -764,7 +761,7 @@ def test_size_for_algorithms_that_are_equal(long):
 @pytest.mark.numeric
 def test_coverage_of_the_interval_of_the_mean(long):
     """The target is the mean of many samples, each with separate folds."""
-    n_sets = 2000 if long else 100
+    n_sets = 2000 if long else 60
     found = []
     normal = make_significance_scorer(method="normal", response_method="predict")
     for number in range(n_sets):

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from estimators import MeansClassifier
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.metrics import average_precision_score, make_scorer
@@ -123,16 +124,17 @@ def requests_of(scoring):
 @pytest.mark.parametrize(("metric", "options"), METRICS)
 def test_every_metric_in_cross_val_score(metric, options, restriction, data):
     of_samples = OF_SAMPLES[restriction]
-    for output in ("pvalue", "zscore", "statistic"):
-        found = cross_val_score(
-            LogisticRegression(),
-            *data,
-            cv=CV,
-            scoring=requesting(*of_samples, output=output, metric=metric, **options),
-            params={"groups": PATIENT, **of_samples},
-        )
-        expected = by_hand(LogisticRegression(), data, output, metric, **options, **of_samples)
-        assert found == pytest.approx(expected, rel=1e-12)
+    given = {"cv": CV, "params": {"groups": PATIENT, **of_samples}}
+    scoring = {
+        output: requesting(*of_samples, output=output, metric=metric, **options)
+        for output in ("pvalue", "zscore", "statistic")
+    }
+    found = cross_validate(MeansClassifier(), *data, scoring=scoring, **given)
+    for output in scoring:
+        expected = by_hand(MeansClassifier(), data, output, metric, **options, **of_samples)
+        assert found[f"test_{output}"] == pytest.approx(expected, rel=1e-12)
+    single = cross_val_score(MeansClassifier(), *data, scoring=scoring["zscore"], **given)
+    assert single.tolist() == found["test_zscore"].tolist()
 
 
 @pytest.mark.usefixtures("routing")

@@ -99,9 +99,9 @@ def rankings():
     """Labels and scores, with ties and without."""
     rng = np.random.default_rng(3)
     data = []
-    for n_samples, n_positives, n_scores in [(60, 6, 10_000), (60, 6, 8), (90, 40, 30)]:
+    for n_samples, n_positives, n_scores in [(36, 5, 10_000), (36, 5, 8), (70, 30, 12)]:
         y_true = rng.permutation(np.arange(n_samples) < n_positives).astype(int)
-        y_score = rng.integers(n_scores, size=n_samples) + 0.12 * n_scores * y_true
+        y_score = rng.integers(n_scores, size=n_samples) + 0.3 * n_scores * y_true
         data.append((y_true, y_score))
     return data
 
@@ -577,15 +577,14 @@ def test_few_labellings_give_one_warning(options):
 
 @pytest.mark.filterwarnings("ignore:strata leave no labelling but the observed one")
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("output", OUTPUTS)
-def test_fold_in_which_nothing_can_be_permuted(metric, output):
-    scorer = make_significance_scorer(with_cut_off(metric, 2), output=output)
+def test_fold_in_which_nothing_can_be_permuted(metric):
     y_true, y_score = [1, 1, 0, 0, 0], [5.0, 3.0, 4.0, 2.0, 1.0]
-    found = score(scorer, y_true, y_score, strata=y_true)
-    plain = score(
-        make_significance_scorer(with_cut_off(metric, 2), output="statistic"), y_true, y_score
-    )
-    assert found == pytest.approx(NO_EVIDENCE.get(output, plain), rel=1e-12)
+    scorers = all_outputs(metric=with_cut_off(metric, 2))
+    plain = score(scorers["statistic"], y_true, y_score)
+    for output in OUTPUTS:
+        scorer = make_significance_scorer(with_cut_off(metric, 2), output=output)
+        found = score(scorer, y_true, y_score, strata=y_true)
+        assert found == pytest.approx(NO_EVIDENCE.get(output, plain), rel=1e-12), output
 
 
 @pytest.mark.parametrize("restriction", ["clusters", "strata", "order"])
@@ -623,20 +622,19 @@ CONSTANT = {
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("method", ["auto", "permutation", "normal"])
-@pytest.mark.parametrize("output", OUTPUTS)
-def test_fold_without_positives(metric, method, output):
-    scorer = make_significance_scorer(with_cut_off(metric, 2), method=method, output=output)
-    with pytest.warns(UndefinedMetricWarning, match="There are no positives in y_true") as record:
-        found = score(scorer, [0, 0, 0, 0], [0.4, 0.1, 0.2, 0.3])
-    assert found == NO_EVIDENCE.get(output, 0.0)
-    assert len(record) == 1
+def test_fold_without_positives(metric, method):
+    message = "There are no positives in y_true"
+    for output in OUTPUTS:
+        scorer = make_significance_scorer(with_cut_off(metric, 2), method=method, output=output)
+        with pytest.warns(UndefinedMetricWarning, match=message) as record:
+            found = score(scorer, [0, 0, 0, 0], [0.4, 0.1, 0.2, 0.3])
+        assert found == NO_EVIDENCE.get(output, 0.0), output
+        assert len(record) == 1
 
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("method", ["auto", "permutation", "normal"])
-@pytest.mark.parametrize("output", OUTPUTS)
-def test_fold_of_positives(metric, method, output):
-    scorer = make_significance_scorer(with_cut_off(metric, 2), method=method, output=output)
+def test_fold_of_positives(metric, method):
     # ROC AUC and BEDROC are not defined, and 0.
     other = {
         "recall": 0.5,
@@ -646,7 +644,10 @@ def test_fold_of_positives(metric, method, output):
         "dcg": DISCOUNTS[:4].sum(),
     }
     statistic = pytest.approx(other.get(metric, 1.0), rel=1e-14)
-    assert score(scorer, [1, 1, 1, 1], [4, 1, 2, 3]) == NO_EVIDENCE.get(output, statistic)
+    for output in OUTPUTS:
+        scorer = make_significance_scorer(with_cut_off(metric, 2), method=method, output=output)
+        expected = NO_EVIDENCE.get(output, statistic)
+        assert score(scorer, [1, 1, 1, 1], [4, 1, 2, 3]) == expected, output
 
 
 @pytest.mark.parametrize(
@@ -657,13 +658,13 @@ def test_fold_of_positives(metric, method, output):
         ("recall", "binomial"),
     ],
 )
-@pytest.mark.parametrize("output", OUTPUTS)
-def test_constant_score(metric, method, output):
-    scorer = make_significance_scorer(with_cut_off(metric, 2), method=method, output=output)
-    found = score(scorer, [1, 0, 0, 0, 1], [3.0] * 5)
+def test_constant_score(metric, method):
     # Each block of equal scores is one threshold; ties at k are broken at random.
     statistic = CONSTANT.get(metric, 2 / 5)
-    assert found == pytest.approx(NO_EVIDENCE.get(output, statistic), rel=1e-13)
+    for output in OUTPUTS:
+        scorer = make_significance_scorer(with_cut_off(metric, 2), method=method, output=output)
+        found = score(scorer, [1, 0, 0, 0, 1], [3.0] * 5)
+        assert found == pytest.approx(NO_EVIDENCE.get(output, statistic), rel=1e-13), output
 
 
 @pytest.mark.parametrize("options", [{"output": "all"}, {"method": "both"}])
