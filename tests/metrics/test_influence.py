@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pytest
@@ -639,21 +640,31 @@ def test_one_class_has_no_influence(name):
 # Variances over samples
 
 
-def simulated_ratio(influence, value, levels, random_positives, n_draws=200):
-    """Root mean estimated variance over the standard deviation of the metric."""
+@cache
+def simulated_rankings(levels, random_positives, n_draws=200):
+    """Sizes and hits of the blocks of simulated samples."""
     rng = np.random.default_rng(11)
     n, m = 500, 50
-    values, variances = np.empty(n_draws), np.empty(n_draws)
-    for draw in range(n_draws):
+    rankings = []
+    for _ in range(n_draws):
         labels = rng.random(n) < m / n if random_positives else np.arange(n) < m
         scores = rng.normal(size=n) + labels
         if levels is not None:
             scores = np.clip(np.round(2 * scores), -levels, levels)
         _, block = np.unique(-scores, return_inverse=True)
         sizes, hits = np.bincount(block), np.bincount(block[labels], minlength=block.max() + 1)
-        values[draw] = value(sizes, hits)
-        variances[draw] = influence(sizes, hits).variance(random_positives=random_positives)
-    return math.sqrt(variances.mean() / values.var(ddof=1))
+        rankings.append((sizes, hits))
+    return rankings
+
+
+def simulated_ratio(influence, value, levels, random_positives):
+    """Root mean estimated variance over the standard deviation of the metric."""
+    rankings = simulated_rankings(levels, random_positives)
+    values = [value(*ranking) for ranking in rankings]
+    variances = [
+        influence(*ranking).variance(random_positives=random_positives) for ranking in rankings
+    ]
+    return math.sqrt(np.mean(variances) / np.var(values, ddof=1))
 
 
 def hits_at(k, sizes, hits):

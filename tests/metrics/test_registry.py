@@ -327,14 +327,14 @@ def test_grades_in_any_container(grades):
 def test_score_test_and_distribution_agree(metric, n_scores):
     named = with_cut_off(metric)
     for seed in (0, 2, 4):
-        y_true, y_score = tied_data(40, 4 + 3 * seed, n_scores, seed)
+        y_true, y_score = tied_data(30, 4 + 3 * seed, n_scores, seed)
         ranking = Ranking.from_scores(y_true, y_score)
         result = metric_test(y_true, y_score, metric=named)
         null = metric_null_distribution(
-            40, ranking.n_positives, metric=named, tie_sizes=ranking.tie_sizes
+            30, ranking.n_positives, metric=named, tie_sizes=ranking.tie_sizes
         )
         value = null.statistic.evaluate(ranking.tie_sizes, ranking.hits)
-        assert null.statistic == result.metric == as_metric(named).at(40)
+        assert null.statistic == result.metric == as_metric(named).at(30)
         assert NAMED[metric].score(y_true, y_score) == pytest.approx(value, rel=1e-12)
         assert result.statistic == pytest.approx(value, rel=1e-12)
         assert result.pvalue == pytest.approx(null.pvalue(value), rel=1e-12)
