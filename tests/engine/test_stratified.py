@@ -453,9 +453,10 @@ def test_ranks_behind_a_cut_off_are_no_reason_for_plain_contours(n_samples, n_po
     assert set(null.solver(x)) == {"stratified contour"}
     p, error = null.pvalue(x), null.relative_error(x)
     assert np.all(error < 6e-3)
-    lower, upper = null.pvalue_bounds(x)
-    assert np.all(upper < 1.2 * lower)
-    assert np.all((lower <= p * (1.0 + error)) & (p * (1.0 - error) <= upper))
+    (lower,), (upper,) = null.pvalue_bounds(x[1:2])
+    assert upper < 1.2 * lower
+    assert lower <= p[1] * (1.0 + error[1])
+    assert p[1] * (1.0 - error[1]) <= upper
 
 
 def test_nearly_equal_weights_before_a_cut_off_have_plain_contours():
@@ -519,7 +520,7 @@ def test_strata_beyond_the_range_of_floats_are_bounded(n_samples, n_positives):
 @pytest.mark.parametrize(
     ("n_samples", "n_positives"),
     [
-        (20_000, 400),
+        (10_000, 250),
         pytest.param(100_000, 1000, marks=pytest.mark.long),
         pytest.param(10**6, 1000, marks=pytest.mark.long),
     ],
