@@ -135,7 +135,7 @@ def test_mean_over_folds_is_delongs_by_hand(data):
 
 def test_mean_over_folds_of_average_precision(data):
     """Values by scikit-learn, the variance by moving every sample's weight a little."""
-    X, y = (part[:100] for part in data)
+    X, y = (part[:60] for part in data)
     variances, values = [], []
     for test, a, b in scores_by_hand(X, y):
         labels, step = y[test], 1e-5
@@ -720,7 +720,7 @@ def sample(rng, n_samples, n_positives):
 @pytest.mark.numeric
 def test_size_for_models_that_are_equal(long):
     """Two equally informative features: neither is better in any fold."""
-    n_sets = 1000 if long else 40
+    n_sets = 1000 if long else 30
     rejected = np.zeros(3)
     for number in range(n_sets):
         X, y = sample(np.random.default_rng([1, number]), 100, 20)

@@ -832,7 +832,7 @@ def test_refits_shift_the_labels(series):
     order = np.random.default_rng(0).permutation(600)
     rank = np.argsort(order)
     exchange = exchange_of(sample_of_labels(y, order=iter(order)))
-    for seed in np.random.SeedSequence(0).spawn(20):
+    for seed in np.random.SeedSequence(0).spawn(8):
         drawn = permuted(y, exchange, np.random.default_rng(seed))[rank]
         assert any(np.array_equal(drawn, np.roll(y[rank], shift)) for shift in range(600))
     result = search_permutation_test(
@@ -840,9 +840,9 @@ def test_refits_shift_the_labels(series):
         X[:100],
         y[:100],
         order=np.arange(100),
-        n_resamples=19,
+        n_resamples=9,
     )
-    assert result.pvalue >= 0.05
+    assert result.pvalue >= 0.1
 
 
 @pytest.mark.parametrize("cv", [KFold(3, shuffle=True, random_state=0), StratifiedKFold(3)])

@@ -69,7 +69,9 @@ def slow_scores(positives, negatives, places, n_neighbors, alpha, kernel, adapti
     return scores
 
 
-@parametrize_with_checks([LAGO(kernel=kernel, adaptive=adaptive) for kernel, adaptive in OPTIONS])
+@parametrize_with_checks(
+    [LAGO(kernel=kernel, adaptive=shape) for kernel, shape in zip(KERNELS, SHAPES, strict=True)]
+)
 def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 

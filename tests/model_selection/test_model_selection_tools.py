@@ -412,12 +412,13 @@ def test_rfecv(data):
 # Several classes and labels.
 
 
-@pytest.mark.parametrize("named", [False, True])
-@pytest.mark.parametrize("average", ["macro", "weighted", "micro"])
+@pytest.mark.parametrize(
+    ("average", "named"), [("macro", True), ("weighted", False), ("micro", False)]
+)
 @MAY_SATURATE
 def test_multiclass(average, named):
     X, y = make_classification(
-        150, n_informative=3, n_classes=3, weights=[0.6, 0.3], random_state=0
+        150, n_features=5, n_informative=3, n_classes=3, weights=[0.6, 0.3], random_state=0
     )
     names = np.array(["a", "b", "c"]) if named else np.arange(3)
     scoring = make_significance_scorer(output="all", average=average, n_resamples=49)
@@ -587,8 +588,10 @@ MAY_BE_FEW = pytest.mark.filterwarnings("ignore:.* leave [0-9]+ different labell
 
 
 @pytest.mark.usefixtures("routing")
-@pytest.mark.parametrize("restriction", ["clusters", "strata", "both", "order"])
-@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize(
+    ("restriction", "n_jobs"),
+    [("clusters", None), ("strata", None), ("both", None), ("both", 2), ("order", None)],
+)
 @MAY_SATURATE
 @MAY_BE_FEW
 def test_restrictions_are_routed_in_cross_validate(restriction, n_jobs, patients):

@@ -99,7 +99,7 @@ def rankings():
     """Labels and scores, with ties and without."""
     rng = np.random.default_rng(3)
     data = []
-    for n_samples, n_positives, n_scores in [(36, 5, 10_000), (36, 5, 8), (70, 30, 12)]:
+    for n_samples, n_positives, n_scores in [(36, 5, 10_000), (36, 5, 8), (70, 10, 12)]:
         y_true = rng.permutation(np.arange(n_samples) < n_positives).astype(int)
         y_score = rng.integers(n_scores, size=n_samples) + 0.3 * n_scores * y_true
         data.append((y_true, y_score))
