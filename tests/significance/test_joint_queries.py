@@ -8,6 +8,7 @@ import itertools
 import math
 import warnings
 from collections import Counter, defaultdict
+from functools import cache
 
 import numpy as np
 import pytest
@@ -46,9 +47,14 @@ def all_values(y_true, y_score, groups, units=None, strata=None, value=average_p
     strata = [0] * len(y_true) if strata is None else strata
     groups = np.asarray(groups)
     members = [np.flatnonzero(groups == query) for query in dict.fromkeys(groups.tolist())]
+
+    @cache  # a query has the same labels in many labellings
+    def value_of(query, labels):
+        return value(np.array(labels), y_score[members[query]])
+
     return np.array(
         [
-            [value(labels[own], y_score[own]) for own in members]
+            [value_of(query, tuple(labels[own])) for query, own in enumerate(members)]
             for labels in labellings(y_true, groups.tolist(), units, strata)
         ]
     )
