@@ -436,7 +436,7 @@ def cross_val_comparison(
         models = _compare_means(pairs)
     elif way.quantity:
         drawing = {"n_resamples": n_resamples, "random_state": random_state, **running}
-        statistics, models = _compare_pooled(pairs, labels, folds, way, drawing)
+        statistics, models = _compare_pooled(pairs, chosen, labels, folds, way, drawing)
     ratio = float(np.mean([fold.test.size / fold.train.size for fold in folds]))
     mean = FoldMean.of_algorithms(differences, ratio)
     algorithms = AlgorithmComparison(
@@ -551,6 +551,7 @@ def _compare_means(pairs: Sequence[Difference]) -> ModelComparison:
 
 def _compare_pooled(
     pairs: Sequence[Difference],
+    metric: Metric,
     labels: Sample,
     folds: Folds,
     way: _Method,
@@ -572,14 +573,14 @@ def _compare_pooled(
     found = metric_comparison_test(
         labels.positive[rows],
         {"a": scores[0], "b": scores[1]},
-        metric=pairs[0].metric,
+        metric=metric,
         pos_label=True,
         method=way.compared_by,
         clusters=labels.design.of_rows(rows).clusters,
         **drawing,
     )
     target = (
-        f"difference in {pairs[0].metric.title_in_text} of these fitted models, by their pooled "
+        f"difference in {metric.title_in_text} of these fitted models, by their pooled "
         f"{way.quantity}"
     )
     names = "difference standard_error pvalue log10_pvalue method pvalue_is_bound".split()

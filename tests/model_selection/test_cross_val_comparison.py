@@ -203,6 +203,25 @@ def test_pooled_ranks_by_hand(method, data):
     assert result.models.df is None
 
 
+@pytest.mark.parametrize("method", ["influence", "influence_pooled_scores"])
+def test_a_share_is_one_of_all_held_out_samples(method):
+    """A cut-off that is a fraction counts samples of the pooled list, not of a fold."""
+    rng = np.random.default_rng(3)
+    y, X = rng.permutation(np.arange(120) < 30).astype(int), rng.normal(size=(120, 2))
+    X[:, 0] += y
+    result = cross_val_comparison(
+        FIRST, SECOND, X, y, cv=CV, metric=predicting("recall@0.1"), method=method
+    )
+    pooled = np.empty((2, 120))
+    for _, test in CV.split(X, y):
+        ranks = stats.rankdata(X[test], axis=0)
+        pooled[:, test] = (X[test] if "scores" in method else ranks).T
+    for value, scores in zip((result.statistic_a, result.statistic_b), pooled, strict=True):
+        # The first 12 of the pooled ranks are the first three of each of the four folds.
+        assert value == pytest.approx(y[np.argsort(-scores, kind="stable")[:12]].sum() / 30)
+    assert "recall at 0.1" in result.models.target
+
+
 def test_pooled_scores_are_those_of_cross_val_predict(data):
     X, y = data
     both = [
