@@ -133,13 +133,13 @@ def sizes_of(kind, n):
     ("n", "m", "kind"),
     [
         (300, 20, "no ties"),
-        (1000, 60, "no ties"),
+        (700, 50, "no ties"),
         (500, 250, "small blocks"),
-        (600, 570, "small blocks"),
-        (3000, 80, "small blocks"),
+        (300, 285, "small blocks"),
+        (1500, 60, "small blocks"),
         (2000, 120, "large block in between"),
         (3000, 40, "saturated top"),
-        (2000, 300, "zeros at the bottom"),
+        (1000, 200, "zeros at the bottom"),
         (400, 1, "no ties"),
     ],
 )

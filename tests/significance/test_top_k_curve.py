@@ -33,11 +33,17 @@ def scipy_pvalues(ranking):
     return hypergeom.sf(np.cumsum(ranking.hits) - 1, n, m, np.cumsum(ranking.tie_sizes))
 
 
-def smallest_pvalue(places, n, ends, least=1):
-    """Smallest p-value of a placement over ends with enough hits, from SciPy."""
-    hits = np.searchsorted(places, ends, side="right")
-    pvalues = hypergeom.sf(hits - 1, n, len(places), ends)
-    return min(pvalues[hits >= least], default=1.0)
+def hits_of_placements(n, m, ends):
+    """Hits up to each end, one row for each placement."""
+    places = np.array(list(combinations(range(1, n + 1), m)))
+    return np.sum(places[:, :, None] <= ends, axis=1)
+
+
+def smallest_pvalues(hits, n, m, ends, least=1):
+    """Smallest p-value of each placement over ends with enough hits, from SciPy."""
+    pvalues = hypergeom.sf(np.arange(m + 1) - 1, n, m, ends[:, None])  # by end and hits
+    found = pvalues[np.arange(ends.size), hits]
+    return np.min(found, axis=1, where=hits >= least, initial=1.0)
 
 
 # The curve.
@@ -63,17 +69,15 @@ def test_simultaneous_bound_holds_for_all_placements_and_is_the_lowest(ranking):
     n, m = ranking.n_samples, ranking.n_positives
     curve = top_k_significance_curve(ranking, alpha=(0.3, 0.1, 0.02))
     ends = np.cumsum(ranking.tie_sizes)
-    smallest = np.array([smallest_pvalue(p, n, ends) for p in combinations(range(1, n + 1), m)])
+    hits = hits_of_placements(n, m, ends)
+    smallest = smallest_pvalues(hits, n, m, ends)
     for i, alpha in enumerate(curve.alpha):
         level, attained = curve.pointwise_level[i], curve.attained_level[i]
         assert_allclose(np.mean(smallest <= level * (1.0 + 1e-9)), attained, rtol=1e-12)
         assert attained <= alpha
         following = smallest[smallest > level * (1.0 + 1e-9)].min()
         assert np.mean(smallest <= following * (1.0 + 1e-9)) > alpha
-        above = [
-            np.any(np.searchsorted(p, ends, side="right") >= curve.hits_needed_simultaneous[i])
-            for p in combinations(range(1, n + 1), m)
-        ]
+        above = np.any(hits >= curve.hits_needed_simultaneous[i], axis=1)
         assert_allclose(np.mean(above), attained, rtol=1e-12)
         anywhere = np.mean(smallest <= alpha * (1.0 + 1e-9))
         assert_allclose(curve.pointwise_crossing_probability[i], anywhere, rtol=1e-12)
@@ -256,10 +260,10 @@ def test_pvalue_equals_counting_placements(sizes, m, least, last):
     least = min(least, m)
     n, ends = sum(sizes), np.cumsum(sizes)
     counted = ends[ends <= (last or n)]
-    every = list(combinations(range(1, n + 1), m))
-    smallest = np.array([smallest_pvalue(p, n, counted, least) for p in every])
-    for places, statistic in list(zip(every, smallest, strict=True))[:: max(1, len(every) // 20)]:
-        cumulative = np.searchsorted(places, ends, side="right")
+    every = hits_of_placements(n, m, ends)
+    smallest = smallest_pvalues(every[:, : counted.size], n, m, counted, least)
+    step = max(1, len(every) // 20)
+    for cumulative, statistic in zip(every[::step], smallest[::step], strict=True):
         ranking = Ranking.from_counts(sizes, np.diff(cumulative, prepend=0))
         result = minimum_hypergeometric_test(ranking, min_hits=least, max_rank=last)
         assert_allclose(result.statistic, statistic, rtol=1e-12)
