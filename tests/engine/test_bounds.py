@@ -156,7 +156,7 @@ def test_bands_leave_out_no_more_than_stated(n_samples, n_positives, log_omitted
         # Computed with other lattices, apart from this package.
         (1000, 5, 0.05, 0.0235363, 0.001),
         pytest.param(100_000, 100, 0.005, 0.00206234, 0.5, marks=pytest.mark.long),
-        (10_000, 50, 0.0123, 0.0148377, 0.06),
+        pytest.param(10_000, 50, 0.0123, 0.0148377, 0.06, marks=pytest.mark.long),
     ],
 )
 def test_reference_values(n_samples, n_positives, x, pvalue, width):

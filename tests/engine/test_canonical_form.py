@@ -172,7 +172,13 @@ def test_step_of_roc_auc_with_ties(sizes):
 # Shifts
 
 
-@pytest.mark.parametrize(("n", "m", "z"), [(12_000, 2000, [1.0]), (6000, 1500, [1.0, 2.5, 5.0])])
+@pytest.mark.parametrize(
+    ("n", "m", "z"),
+    [
+        pytest.param(20_000, 3200, [1.0], marks=pytest.mark.long),
+        (6000, 1500, [1.0, 2.5, 5.0]),
+    ],
+)
 def test_gain_with_many_positives_without_ties(n, m, z):
     null = null_of(DiscountedCumulativeGain(), n, m)
     x = null.mean() + np.array(z) * null.std()
@@ -185,7 +191,7 @@ def test_gain_with_many_positives_without_ties(n, m, z):
 @pytest.mark.parametrize(
     ("n", "m"),
     [
-        (40_000, 6400),
+        pytest.param(40_000, 6400, marks=pytest.mark.long),
         (217_216, 2508),
         pytest.param(150_000, 1600, marks=pytest.mark.long),
         pytest.param(300_000, 3200, marks=pytest.mark.long),
@@ -376,7 +382,7 @@ ALONE_AND_TOGETHER = [
     (AveragePrecision(), 116, 10, None),
     (AveragePrecision(), 40, 6, None),
     (AveragePrecision(), 600, 60, None),
-    (AveragePrecision(), 300, 40, (30,) * 10),
+    (AveragePrecision(), 200, 30, (20,) * 10),
     (Bedroc(), 975, 120, (15,) * 65),
 ]
 

@@ -119,23 +119,48 @@ def test_roc_auc_with_a_few_ties_beyond_enumeration():
     assert np.all(np.abs(null.pvalue(x) - shares) < 5.0 * np.sqrt(shares / draws.size))
 
 
+RANDOMLY_LABELLED = {
+    "bedroc": (by_name.bedroc_null_distribution, (366, 183), {"tie_sizes": [300] + [1] * 66}),
+    "decaying": (
+        by_name.rank_statistic_null_distribution,
+        (180, 54),
+        {"statistic": Decaying(), "tie_sizes": [50, 50] + [1] * 80},
+    ),
+    "ap at k": (
+        rankinf.ap_null_distribution,
+        (3400, 340),
+        {"k": 3257, "tie_sizes": [1] * 10 + [3000] + [1] * 390},
+    ),
+    "bulk": (rankinf.ap_null_distribution, (3400, 34), {"tie_sizes": [1] * 100 + [3300]}),
+    "dcg": (
+        by_name.dcg_null_distribution,
+        (450, 45),
+        {"k": 377, "tie_sizes": [300] + [1] * 150},
+    ),
+    "ap": (rankinf.ap_null_distribution, (2400, 24), {"tie_sizes": [1000, 1000] + [1] * 400}),
+    "bedroc half": (
+        by_name.bedroc_null_distribution,
+        (1000, 50),
+        {"tie_sizes": [500] + [1] * 500},
+    ),
+    "short lists": (
+        rankinf.metric_null_distribution,
+        ([1000] * 20, [1] * 20),
+        {"tie_sizes": [[1] * 30 + [970]] * 20},
+    ),
+}
+
+
 @pytest.mark.parametrize(
-    "null",
+    "name",
     [
-        by_name.bedroc_null_distribution(366, 183, tie_sizes=[300] + [1] * 66),
-        by_name.dcg_null_distribution(450, 45, k=377, tie_sizes=[300] + [1] * 150),
-        by_name.rank_statistic_null_distribution(
-            180, 54, statistic=Decaying(), tie_sizes=[50, 50] + [1] * 80
-        ),
-        rankinf.ap_null_distribution(3400, 340, k=3257, tie_sizes=[1] * 10 + [3000] + [1] * 390),
-        rankinf.ap_null_distribution(2400, 24, tie_sizes=[1000, 1000] + [1] * 400),
-        by_name.bedroc_null_distribution(1000, 50, tie_sizes=[500] + [1] * 500),
-        rankinf.ap_null_distribution(3400, 34, tie_sizes=[1] * 100 + [3300]),
-        rankinf.metric_null_distribution([1000] * 20, [1] * 20, tie_sizes=[[1] * 30 + [970]] * 20),
+        pytest.param(name, marks=[pytest.mark.long] * (i > 3))
+        for i, name in enumerate(RANDOMLY_LABELLED)
     ],
-    ids=["bedroc", "dcg", "decaying", "ap at k", "ap", "bedroc half", "bulk", "short lists"],
 )
-def test_against_random_labellings(null):
+def test_against_random_labellings(name):
+    make, size, options = RANDOMLY_LABELLED[name]
+    null = make(*size, **options)
     draws = np.sort(null.rvs(20_000, random_state=0))
     x = np.quantile(draws, [0.05, 0.5, 0.99], method="nearest")
     shares = np.array([np.mean(draws >= value * (1.0 - 1e-12)) for value in x])

@@ -112,12 +112,12 @@ def assert_recursion(longer, same, fewer, q, of_fewer, z=Z):
         (1000, 5),
         (1000, 100),
         # Merging of what is left of the top stratum; four and eight positives are enough for it.
-        (2500, 4),
+        pytest.param(2500, 4, marks=pytest.mark.long),
         (2500, 8),
         # Lists by halves, strata, branches, and contours of all blocks.
         (5000, 2),
         (5000, 8),
-        (5000, 30),
+        pytest.param(5000, 60, marks=pytest.mark.long),
         # Three positives are counted in up to 4000 blocks, two in up to millions.
         (4000, 3),
         (4000, 4),
@@ -161,7 +161,7 @@ def test_two_positives_are_counted_up_to_five_million_ranks():
     ("n_blocks", "size", "m"),
     [
         (16, 12, 25),
-        (64, 4, 16),
+        pytest.param(64, 8, 30, marks=pytest.mark.long),
         pytest.param(16, 200, 100, marks=pytest.mark.long),
         pytest.param(64, 30, 60, marks=pytest.mark.long),
         pytest.param(1000, 3, 50, marks=pytest.mark.long),
@@ -218,11 +218,9 @@ LIMITS = [
     [
         (64, 20, 0.2),
         (64, 20, 0.999),
-        (5000, 60, 0.999),
-        pytest.param(5000, 60, 0.2, marks=LONG),
         *(
-            pytest.param(*each.values, share, marks=LONG)
-            for each in LIMITS[2:]
+            pytest.param(*getattr(each, "values", each), share, marks=LONG)
+            for each in LIMITS[1:]
             for share in (0.2, 0.999)
         ),
     ],

@@ -103,7 +103,6 @@ def test_three_positives_equal_fractions_at_their_values():
     ("null", "n_samples", "m"),
     [
         (ap_null_distribution, 1000, 3),
-        (dcg_null_distribution, 320, 3),
         pytest.param(dcg_null_distribution, 600, 3, marks=pytest.mark.long),
         (partial(bedroc_null_distribution, alpha=20.0), 600, 3),
         pytest.param(dcg_null_distribution, 4000, 3, marks=pytest.mark.long),

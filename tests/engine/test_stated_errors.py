@@ -108,8 +108,8 @@ def test_the_observed_rank_of_a_single_negative_is_counted(n_samples):
         (12, None),
         (240, None),
         (23, [2] * 150),
-        (60, [2] * 150),
-        (12, [100] + [1] * 200),
+        pytest.param(60, [2] * 150, marks=pytest.mark.long),
+        pytest.param(12, [100] + [1] * 200, marks=pytest.mark.long),
         (60, [100] + [1] * 200),
     ],
 )
