@@ -83,6 +83,9 @@ def test_bounds_bracket_enumeration():
 def test_draws_of_means_agree_with_enumeration():
     sizes, n_positives = (1, 2, 4, 5, 8), 5
     values, counts = oracles.average_precision_distribution(sum(sizes), n_positives, sizes)
+    # Whole numbers in place of fractions.
+    unit = math.lcm(*(value.denominator for value in values))
+    values = [int(value * unit) for value in values]
     both = {first + second for first, second in itertools.product(values, repeat=2)}
     for total in sorted(both)[-60::20]:
         n_ways = sum(
@@ -92,7 +95,9 @@ def test_draws_of_means_agree_with_enumeration():
             )
             if x + y >= total
         )
-        sampled, error = oracles.sampled_tail_of_means([(sizes, n_positives)] * 2, float(total) / 2)
+        sampled, error = oracles.sampled_tail_of_means(
+            [(sizes, n_positives)] * 2, total / unit / 2, n_draws=100_000
+        )
         expected = math.log(n_ways) - 2.0 * math.log(math.comb(sum(sizes), n_positives))
         assert error < 0.02
         assert abs(sampled - expected) < 4.0 * error

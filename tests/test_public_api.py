@@ -275,9 +275,8 @@ def test_every_other_module_name_is_private():
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("name", SIGNATURES)
-def test_signatures(name):
-    assert plain_signature(resolve(name)) == SIGNATURES[name]
+def test_signatures():
+    assert {name: plain_signature(resolve(name)) for name in SIGNATURES} == SIGNATURES
 
 
 def test_result_fields():
@@ -463,22 +462,17 @@ def test_the_lowest_floor_imports_numpy_and_scipy_only():
     assert done.stdout.strip() == "[] [] True"
 
 
-def test_import_is_light():
+def test_import_is_light_and_names_are_imported_when_they_are_used():
     # scikit-learn may load pandas where it is installed; the package adds nothing to that.
     code = (
-        "import sys, scipy.stats, sklearn.metrics, sklearn.utils.parallel; "
-        "before = set(sys.modules); import sklearn_rankinf; "
-        "print({'dask', 'matplotlib', 'pandas', 'polars'} & (set(sys.modules) - before))"
+        "import sys, sklearn_rankinf as p; "
+        "heavy = {'dask', 'matplotlib', 'pandas', 'polars'}; "
+        "assert not {'numpy', *heavy} & set(sys.modules); assert 'Ranking' in dir(p); "
+        "import scipy.stats, sklearn.metrics, sklearn.utils.parallel; before = set(sys.modules); "
+        "assert 'sklearn_rankinf._ranking' not in before; "
+        "p.Ranking; assert 'sklearn_rankinf._ranking' in sys.modules; "
+        "assert vars(p)['Ranking'] is p.Ranking; assert not hasattr(p, 'nonsense'); "
+        "print(heavy & (set(sys.modules) - before))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
-
-
-def test_names_are_imported_when_they_are_used():
-    code = (
-        "import sys, sklearn_rankinf as p; "
-        "assert 'numpy' not in sys.modules; assert 'Ranking' in dir(p); "
-        "p.Ranking; assert 'numpy' in sys.modules; assert vars(p)['Ranking'] is p.Ranking; "
-        "assert not hasattr(p, 'nonsense')"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)

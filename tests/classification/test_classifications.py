@@ -81,15 +81,18 @@ def share(values, observed, alternative, same=0):
     return sum(map(extreme, values)) / len(values)
 
 
-def differences_after_swaps(metric, y_true, y_pred_a, y_pred_b, units):
-    """The difference for every swap of units whose outputs differ, the first without any."""
+def swaps(y_pred_a, y_pred_b, units):
+    """Both outputs after every swap of units whose outputs differ, the first without any."""
     names = np.unique(units[y_pred_a != y_pred_b])
-    found = []
     for swapped in itertools.product([False, True], repeat=len(names)):
         moved = np.isin(units, names[np.array(swapped, dtype=bool)])
-        a, b = np.where(moved, y_pred_b, y_pred_a), np.where(moved, y_pred_a, y_pred_b)
-        found.append(metric(y_true, a) - metric(y_true, b))
-    return found
+        yield np.where(moved, y_pred_b, y_pred_a), np.where(moved, y_pred_a, y_pred_b)
+
+
+def differences_after_swaps(metric, y_true, y_pred_a, y_pred_b, units):
+    """The difference for every swap of units whose outputs differ, the first without any."""
+    found = swaps(y_pred_a, y_pred_b, units)
+    return [metric(y_true, a) - metric(y_true, b) for a, b in found]
 
 
 # Exact p-values
@@ -100,7 +103,10 @@ def differences_after_swaps(metric, y_true, y_pred_a, y_pred_b, units):
 def test_exact_is_enumeration_with_sklearn(structure, metric):
     y_true, a, b, _ = read(structure)
     slow = partial(SKLEARN[metric], zero_division=0.0)
-    values = differences_after_swaps(slow, y_true, a, b, np.arange(y_true.size))
+    # A column for each swap.
+    both = [np.column_stack(one) for one in zip(*swaps(a, b, np.arange(y_true.size)), strict=True)]
+    labels = np.tile(y_true[:, None], both[0].shape[1])
+    values = np.subtract(*(slow(labels, columns, average=None) for columns in both))
     for alternative in ALTERNATIVES:
         result = randomization_test(y_true, a, b, metric=metric, alternative=alternative)
         assert_allclose(result.statistic_a, slow(y_true, a), rtol=1e-14)
