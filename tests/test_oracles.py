@@ -96,7 +96,7 @@ def test_draws_of_means_agree_with_enumeration():
             if x + y >= total
         )
         sampled, error = oracles.sampled_tail_of_means(
-            [(sizes, n_positives)] * 2, total / unit / 2, n_draws=100_000
+            [(sizes, n_positives)] * 2, total / unit / 2, n_draws=300_000
         )
         expected = math.log(n_ways) - 2.0 * math.log(math.comb(sum(sizes), n_positives))
         assert error < 0.02

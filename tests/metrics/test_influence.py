@@ -267,21 +267,19 @@ def test_sample_weights_of_scikit_learn(score, influence, ranking):
 
 
 @rankings
-@pytest.mark.parametrize("k", [1, 2, 3, 4, 6])
-@pytest.mark.parametrize("normalize", ["min", "positives"])
-def test_average_precision_at_k_by_complex_steps(ranking, k, normalize):
+def test_average_precision_at_k_by_complex_steps(ranking):
     n_positives = sum(ranking[1])
-    fixed = normalize == "min" and k < n_positives
-
-    def divisor(weight):
-        return k if fixed else weight
-
-    metric = first_k_with_weights(k, lambda precision: precision, divisor)
-    hits_at_k = sum(rank_shares(ranking)[:k])
-    worth = hits_at_k / k / (k if fixed else n_positives)
-    expected = derivative(metric, ranking) - pushed_out(ranking, k, worth)
-    found = average_precision_at_k_influence(*arrays(ranking), k, normalize)
-    assert_allclose(of_items(found, ranking), expected, atol=1e-13)
+    for k, normalize in itertools.product([1, 2, 3, 4, 6], ["min", "positives"]):
+        fixed = normalize == "min" and k < n_positives
+        metric = first_k_with_weights(
+            k, lambda precision: precision, lambda weight, k=k, fixed=fixed: k if fixed else weight
+        )
+        hits_at_k = sum(rank_shares(ranking)[:k])
+        worth = hits_at_k / k / (k if fixed else n_positives)
+        expected = derivative(metric, ranking) - pushed_out(ranking, k, worth)
+        found = average_precision_at_k_influence(*arrays(ranking), k, normalize)
+        case = f"k={k}, normalize={normalize}"
+        assert_allclose(of_items(found, ranking), expected, atol=1e-13, err_msg=case)
 
 
 def rank_shares(ranking):
@@ -290,7 +288,6 @@ def rank_shares(ranking):
 
 
 @rankings
-@pytest.mark.parametrize("k", [1, 2, 3, 4, 6])
 @pytest.mark.parametrize(
     ("influence", "divisor"),
     [
@@ -299,11 +296,13 @@ def rank_shares(ranking):
         (enrichment_at_k_influence, lambda m, n, k: k * m / n),
     ],
 )
-def test_hits_at_k_by_complex_steps(influence, divisor, ranking, k):
+def test_hits_at_k_by_complex_steps(influence, divisor, ranking):
     n, m = sum(ranking[0]), sum(ranking[1])
-    metric = first_k_with_weights(k, lambda precision: 1.0, lambda m: divisor(m, n, k))
-    expected = derivative(metric, ranking) - pushed_out(ranking, k, 1 / divisor(m, n, k))
-    assert_allclose(of_items(influence(*arrays(ranking), k), ranking), expected, atol=1e-14)
+    for k in (1, 2, 3, 4, 6):
+        metric = first_k_with_weights(k, lambda precision: 1.0, lambda m, k=k: divisor(m, n, k))
+        expected = derivative(metric, ranking) - pushed_out(ranking, k, 1 / divisor(m, n, k))
+        found = of_items(influence(*arrays(ranking), k), ranking)
+        assert_allclose(found, expected, atol=1e-14, err_msg=f"k={k}")
 
 
 @rankings
@@ -343,12 +342,17 @@ def test_slope_of_a_long_list():
 
 
 @rankings
-@pytest.mark.parametrize("statistic", STATISTICS, ids=repr)
-def test_delete_one_values_are_recomputed(statistic, ranking):
+def test_delete_one_values_are_recomputed(ranking):
     blocks, labels, _ = items_of(ranking)
-    expected = values_without(lambda left: statistic.evaluate(*arrays(left)), ranking)
-    positive, negative = delete_one_values(statistic, *arrays(ranking))
-    assert_allclose(np.where(labels, positive[blocks], negative[blocks]), expected, atol=1e-13)
+    for statistic in STATISTICS:
+
+        def value(left, statistic=statistic):
+            return statistic.evaluate(*arrays(left))
+
+        expected = values_without(value, ranking)
+        positive, negative = delete_one_values(statistic, *arrays(ranking))
+        found = np.where(labels, positive[blocks], negative[blocks])
+        assert_allclose(found, expected, atol=1e-13, err_msg=repr(statistic))
 
 
 @rankings
@@ -442,7 +446,6 @@ def enrichment_of(top, n, m, k):
     return n * sum(top) / (max(m, 1) * k)
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 5, 6])
 @pytest.mark.parametrize("name", ["no ties", "hits at the top", "nearly all hits"])
 @pytest.mark.parametrize(
     ("statistic", "value", "worth"),
@@ -456,20 +459,21 @@ def enrichment_of(top, n, m, k):
         (EnrichmentInTheFirst, enrichment_of, lambda found, n, m, k: n / (m * k)),
     ],
 )
-def test_delete_one_at_k_lets_nothing_in(statistic, value, worth, name, k):
+def test_delete_one_at_k_lets_nothing_in(statistic, value, worth, name):
     ranking = RANKINGS[name]
     _, labels, _ = items_of(ranking)
     labels = labels.astype(int)
     n, m = labels.size, int(labels.sum())
-    expected = []
-    for item in range(n):
-        left = np.delete(labels[:k], item) if item < k else labels[:k]
-        change = value(labels[:k], n, m, k) - value(left, n - 1, m - labels[item], k)
-        size = m if labels[item] else n - m
-        pushed = slope(ranking, k) * worth(labels[:k].sum(), n, m, k) if item < k else 0.0
-        expected.append((size - 1) / size * change - pushed)
-    found = delete_one_influence(statistic(k), *arrays(ranking))
-    assert_allclose(of_items(found, ranking), expected, atol=1e-14)
+    for k in (1, 2, 3, 5, 6):
+        expected = []
+        for item in range(n):
+            left = np.delete(labels[:k], item) if item < k else labels[:k]
+            change = value(labels[:k], n, m, k) - value(left, n - 1, m - labels[item], k)
+            size = m if labels[item] else n - m
+            pushed = slope(ranking, k) * worth(labels[:k].sum(), n, m, k) if item < k else 0.0
+            expected.append((size - 1) / size * change - pushed)
+        found = of_items(delete_one_influence(statistic(k), *arrays(ranking)), ranking)
+        assert_allclose(found, expected, atol=1e-14, err_msg=f"k={k}")
 
 
 # Variances and covariances by their published definitions
@@ -614,20 +618,20 @@ INFLUENCES += [
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("ranking", FEW_ITEMS.values(), ids=FEW_ITEMS.keys())
 @pytest.mark.parametrize("influence", INFLUENCES)
-def test_few_items(influence, ranking):
-    sizes = sum(ranking[1]), sum(ranking[0]) - sum(ranking[1])
-    found = influence(*arrays(ranking))
-    _, labels, _ = items_of(ranking)
-    by_items = covariance(of_items(found, ranking)[:, None], labels)[0, 0]
-    if 0 in sizes:
-        assert found.variance() == by_items == 0.0
-    else:
-        assert math.isnan(found.variance())
-        assert math.isnan(by_items)
-        known = np.array(sizes) > 1
-        assert_array_equal(np.isfinite(found.class_variances()), known)
+def test_few_items(influence):
+    for name, ranking in FEW_ITEMS.items():
+        sizes = sum(ranking[1]), sum(ranking[0]) - sum(ranking[1])
+        found = influence(*arrays(ranking))
+        _, labels, _ = items_of(ranking)
+        by_items = covariance(of_items(found, ranking)[:, None], labels)[0, 0]
+        if 0 in sizes:
+            assert found.variance() == by_items == 0.0, name
+        else:
+            assert math.isnan(found.variance()), name
+            assert math.isnan(by_items), name
+            known = np.array(sizes) > 1
+            assert_array_equal(np.isfinite(found.class_variances()), known, err_msg=name)
 
 
 @pytest.mark.parametrize("name", ["no positives", "only positives", "a single positive"])
