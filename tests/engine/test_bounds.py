@@ -82,7 +82,10 @@ def test_bounds_enclose_enumeration(problem, n_cells, merged, monkeypatch):
     values, shares = enumerated(*problem)
     null = continued(*problem)
     between = (values[1:] + values[:-1]) / 2
+    # A finite band takes longer than a lattice.
+    step = 1 if merged or n_cells < 200 else 3
     for x in (values, values * (1 + 4e-13), values * (1 - 4e-13), between):
+        x = x[::step]
         above = np.array([shares[values >= v * (1 - 1e-12)].sum() for v in x])
         below = np.array([shares[values <= v * (1 + 1e-12)].sum() for v in x])
         both = np.minimum(1.0, 2.0 * np.minimum(above, below))

@@ -30,6 +30,7 @@ from sklearn_rankinf import (
     metric_interval,
     metric_test,
 )
+from sklearn_rankinf._estimation import binormal
 from sklearn_rankinf._estimation.estimates import interval_methods
 from sklearn_rankinf._metrics import as_metric
 
@@ -77,6 +78,13 @@ METHODS = {
 WITH_METHODS = [(name, method) for name, methods in METHODS.items() for method in methods]
 
 
+@pytest.fixture
+def few_draws(monkeypatch):
+    """Few draws, for simulated intervals that are compared with themselves alone."""
+    monkeypatch.setattr(binormal, "_DRAWS_BEYOND", 10)
+    monkeypatch.setattr(binormal, "_FEWEST_DRAWS", 400)
+
+
 def options_of(name):
     return {"metric": name}
 
@@ -104,6 +112,7 @@ def test_the_docstring_names_all_methods_and_their_sources(metric):
         assert all(word in text for word in way.reference.split()), name
 
 
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize(("name", "metric"), NAMES)
 def test_names_and_instances_mean_the_same(name, metric):
     data = sample()
@@ -115,6 +124,7 @@ def test_names_and_instances_mean_the_same(name, metric):
     assert (by_name.n_samples, by_name.n_positives) == (60, 15)
 
 
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize(("name", "method"), WITH_METHODS)
 def test_every_method_by_name(name, method):
     data = sample(3)
@@ -349,6 +359,7 @@ def test_no_hit_in_the_top_k_bounds_average_precision_at_k():
     assert positives.high == pytest.approx(recall)
 
 
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("score", ["constant", "two values", "reversed"])
 def test_structures(name, score):
@@ -383,6 +394,7 @@ def test_all_of_k():
     assert limits_of(recall) == (1.0, 1.0)
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_scores_count_by_their_order():
     y_true, y_score = sample(9)
     y_score = np.round(y_score, 1)
@@ -433,6 +445,7 @@ def classes(n=90):
     return labels, rng.normal(size=(n, 3)) + (labels[:, None] == names), names
 
 
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize("name", ["average_precision", "roc_auc", "recall@8", "dcg"])
 @pytest.mark.parametrize("clustered", [False, True])
 def test_classes_are_one_against_the_rest(name, clustered):

@@ -346,7 +346,7 @@ def test_points_of_the_curve(parameters):
 def test_areas_of_large_samples(parameters):
     prevalence, mean_p, sd_p, mean_n, sd_n = parameters
     rng = np.random.default_rng(1)
-    n = 200_000
+    n = 60_000
     m = round(prevalence * n)
     y_true = np.arange(n) < m
     y_score = np.where(y_true, mean_p, mean_n) + np.where(y_true, sd_p, sd_n) * rng.normal(size=n)
