@@ -216,8 +216,8 @@ def family_by_family(name):
 )
 def test_pvalues_are_the_enumerated_ones(name, family, standardize):
     scores = table_of(family)
-    # Four positives of the ten, in between, are a matter of other tests.
-    for n_positives in (3,) if name in ("dcg", "ndcg") else (3, 7):
+    # Four positives of the ten, and many of ROC AUC, are a matter of other tests.
+    for n_positives in (3,) if name in ("dcg", "ndcg", "roc_auc") else (3, 7):
         y_true = LABELS[n_positives]
         expected = enumerated(name, y_true, family, standardize)
         result = best_candidate_test(
@@ -253,11 +253,11 @@ def test_the_two_kinds_of_maxima_differ_where_ties_do():
 @pytest.mark.parametrize("metric", METRICS)
 def test_every_metric_with_a_name_on_longer_lists(metric):
     rng = np.random.default_rng(4)
-    y_true = rng.permutation(np.arange(50) < 8).astype(int)
+    y_true = rng.permutation(np.arange(40) < 6).astype(int)
     scores = {
-        "signal": rng.normal(size=50) + 1.0 * y_true,
-        "tied": np.floor(2 * rng.normal(size=50) + y_true),
-        "noise": rng.normal(size=50),
+        "signal": rng.normal(size=40) + 1.0 * y_true,
+        "tied": np.floor(2 * rng.normal(size=40) + y_true),
+        "noise": rng.normal(size=40),
     }
     metric = with_cut_off(metric, 0.2)
     result = best_candidate_test(y_true, scores, metric=metric, n_resamples=1_999)
