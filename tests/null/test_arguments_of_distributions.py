@@ -43,6 +43,7 @@ PROBLEMS = {
 }
 SLOW = (
     "by halves, tied",
+    "few negatives, tied",
     "few positives",
     "few at the top",
     "a large block at the top",

@@ -39,7 +39,7 @@ def test_smaller_error_where_scores_are_normal(mean, sd, long):
 
 def test_bias_where_scores_are_not_normal(long):
     # A third of the positives are far above all, and the others are like negatives.
-    n_data_sets = 500 if long else 50
+    n_data_sets = 500 if long else 25
 
     def mixture(rng, m):
         return rng.normal(size=m) + 4.0 * (np.arange(m) < m // 3)

@@ -1,7 +1,7 @@
 """How often combinations of folds reject noise, and how often they find a signal.
 
 Every case cross-validates an estimator on data sets in which labels and features have nothing to do
-with each other, 20 of them, 2,000 with `--long`, and combines the p-values of the same folds in
+with each other, 12 of them, 2,000 with `--long`, and combines the p-values of the same folds in
 every way. A valid combination rejects no more than the nominal share; limits leave room for
 Monte Carlo error that is exceeded once in 100,000 seeds.
 """
@@ -134,7 +134,7 @@ def simulated(name, n_data_sets, signal=0.0, seed=5):
 
 @pytest.fixture(scope="module")
 def n_data_sets(long):
-    return 2000 if long else 20
+    return 2000 if long else 12
 
 
 def most(n_data_sets, level):
@@ -169,7 +169,7 @@ def test_invalid_combinations_do_not(name, n_data_sets):
 def test_signals_are_found(long):
     others = ("logistic regression",) if long else ()
     for name in ("logistic regression, past", "fitted elsewhere", *others):
-        pvalues = simulated(name, 20, signal=2.3)
+        pvalues = simulated(name, 12, signal=2.3)
         for combine in CASES[name].valid:
             assert np.mean(pvalues[combine] <= 0.05) >= 0.75, (name, combine)
 
@@ -189,7 +189,7 @@ def null_of_fold(n_samples, n_positives):
 )
 def test_splits_that_look_at_the_labels_of_ordered_rows(cv, is_valid, long):
     # The scores fall from row to row, and the labels have nothing to do with either.
-    n_data_sets = 2000 if long else 100
+    n_data_sets = 2000 if long else 60
     rng, scores = np.random.default_rng(1), np.arange(100.0)[::-1]
     least = []
     for _ in range(n_data_sets):

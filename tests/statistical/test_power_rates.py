@@ -31,7 +31,7 @@ def share_of_significant(n, m, options, auc, n_data_sets, rng):
     ("n", "m", "auc", "options", "model"),
     [
         pytest.param(*size, options, model, marks=[pytest.mark.long] * ((h + i + j) % 2))
-        for h, size in enumerate([(1000, 50, 0.62), (20_000, 100, 0.6)])
+        for h, size in enumerate([(1000, 50, 0.62), (5000, 100, 0.6)])
         for i, options in enumerate([{}, {"metric": "recall@0.05"}, {"metric": "roc_auc"}])
         for j, model in enumerate(["wallenius", "binormal"])
     ],
