@@ -19,12 +19,8 @@ from sklearn_rankinf._ranking import (
     Design,
     PosLabel,
     Sample,
-    as_seed_sequence,
     check_alternative,
-    check_integer,
-    check_n_jobs,
     check_option,
-    check_verbose,
     read_labels,
     warn_caller,
 )
@@ -252,9 +248,7 @@ def randomization_test(
     """
     alternative = check_alternative(alternative)
     _check_method(method, metric)
-    n_resamples = check_integer(n_resamples, "n_resamples", 1)
-    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
-    draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs, verbose)
+    draws = Draws.read(n_resamples, random_state, n_jobs, verbose)
     if callable(metric):
         comparison = _compare_by_calls(
             metric, y_true, y_pred_a, y_pred_b, clusters, method, alternative, draws
@@ -280,7 +274,7 @@ def randomization_test(
         alternative=alternative,
         n_samples=comparison.n_samples,
         n_discordant=comparison.n_discordant,
-        n_resamples=n_resamples if is_random else None,
+        n_resamples=draws.n_resamples if is_random else None,
     )
 
 

@@ -24,14 +24,10 @@ from sklearn_rankinf._permutation import Draws
 from sklearn_rankinf._ranking import (
     PosLabel,
     Sample,
-    as_seed_sequence,
     check_alternative,
     check_confidence_level,
-    check_integer,
-    check_n_jobs,
     check_option,
     check_positive,
-    check_verbose,
 )
 from sklearn_rankinf._results import (
     ConfidenceInterval,
@@ -341,11 +337,9 @@ def metric_comparison_test(
     alternative = check_alternative(alternative)
     if margin is not None:
         margin = check_positive(margin, "margin")
-    n_resamples = check_integer(n_resamples, "n_resamples", 1)
-    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     chosen = as_metric(metric)
     # A generator is drawn from once, so that the interval and the p-value use the same resamples.
-    draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs, verbose)
+    draws = Draws.read(n_resamples, random_state, n_jobs, verbose)
     if groups is not None:
         check_queries_alone(strata=strata)
     sample = Sample.read(

@@ -22,10 +22,6 @@ from sklearn_rankinf._permutation import AnyExchange, Draws, JointSampler, excha
 from sklearn_rankinf._ranking import (
     PosLabel,
     Sample,
-    as_seed_sequence,
-    check_integer,
-    check_n_jobs,
-    check_verbose,
 )
 from sklearn_rankinf._results import format_value, state_drawn_pvalue
 from sklearn_rankinf._significance import DrawnResult, significance_of
@@ -269,9 +265,8 @@ def best_candidate_test(
     0.016, 0.27
     """
     chosen = as_metric(metric)
-    n_resamples = check_integer(n_resamples, "n_resamples", 1)
-    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
-    draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs, verbose)
+    draws = Draws.read(n_resamples, random_state, n_jobs, verbose)
+    n_resamples = draws.n_resamples
     sample = Sample.read(
         y_true,
         y_score,

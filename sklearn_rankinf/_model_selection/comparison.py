@@ -299,8 +299,9 @@ def cross_val_comparison(
     params : dict, optional
         Parameters for fitting both estimators, as in
         :func:`sklearn.model_selection.cross_validate`. Groups of the samples,
-        ``params["groups"]``, go to the splitter with and without metadata routing; by default they
-        are the `clusters`, for the default splitter and for those that split by groups, such as
+        ``params["groups"]``, go to the splitter and to an estimator that splits by groups, with and
+        without metadata routing; by default they are the `clusters`, for the default splitter and
+        for those that split by groups, such as
         :class:`sklearn.model_selection.StratifiedGroupKFold`.
     n_resamples : int, default=9999
         Number of random swaps.

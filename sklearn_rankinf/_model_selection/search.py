@@ -22,12 +22,6 @@ from sklearn_rankinf._model_selection.folds import (
     splits_by_groups,
 )
 from sklearn_rankinf._permutation import AnyExchange, Draws, exchange_of
-from sklearn_rankinf._ranking import (
-    as_seed_sequence,
-    check_integer,
-    check_n_jobs,
-    check_verbose,
-)
 from sklearn_rankinf._results import (
     format_value,
     state_drawn_pvalue,
@@ -199,8 +193,7 @@ def search_permutation_test(
     >>> search_permutation_test(search, X, y, n_resamples=19).pvalue
     0.05
     """
-    n_resamples = check_integer(n_resamples, "n_resamples", 1)
-    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
+    draws = Draws.read(n_resamples, random_state, n_jobs, verbose)
     X, y, groups, params = split_params(X, y, params)
     search = _prepared(search)
     sample = sample_of_labels(y, strata=strata, clusters=clusters, order=order)
@@ -214,7 +207,6 @@ def search_permutation_test(
     if n_jobs is not None and "n_jobs" in search.get_params(deep=False):
         search.set_params(n_jobs=1)
     best_score = partial(_best_score, search=search, X=X, params=params)
-    draws = Draws(n_resamples, as_seed_sequence(random_state), n_jobs, verbose)
     return among_permutations(best_score(y, False), best_score, y, exchange, draws)
 
 

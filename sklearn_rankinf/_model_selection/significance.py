@@ -46,10 +46,8 @@ from sklearn_rankinf._ranking import (
     as_seed_sequence,
     check_confidence_level,
     check_integer,
-    check_n_jobs,
     check_no_closed_form,
     check_option,
-    check_verbose,
     folds_of,
     warn_caller,
 )
@@ -316,8 +314,9 @@ def cross_val_significance(
     params : dict, optional
         Parameters for fitting and for metadata routing, as in
         :func:`sklearn.model_selection.cross_validate`. Groups of the samples,
-        ``params["groups"]``, go to the splitter with and without metadata routing; by default they
-        are the `clusters`, for the default splitter and for those that split by groups, such as
+        ``params["groups"]``, go to the splitter and to an estimator that splits by groups, with and
+        without metadata routing; by default they are the `clusters`, for the default splitter and
+        for those that split by groups, such as
         :class:`sklearn.model_selection.StratifiedGroupKFold`.
     n_resamples : int, optional
         Number of random labellings of each fold that has no exact null distribution, by default
@@ -436,18 +435,17 @@ def cross_val_significance(
     refits = way.needs == "fits"
     if n_resamples is None:
         n_resamples = _N_REFITS if refits else _N_LABELLINGS
-    n_resamples = check_integer(n_resamples, "n_resamples", 1)
-    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     seed = _as_seed(random_state)
+    draws = Draws.read(n_resamples, seed, n_jobs, verbose)
+    running: dict[str, Any] = {"n_jobs": draws.n_jobs, "verbose": draws.verbose}
     # All arguments are checked before anything is fitted.
     scoring = Scoring.of(metric, y)
-    drawing: dict[str, Any] = {"n_resamples": n_resamples, "random_state": seed}
+    drawing: dict[str, Any] = {"n_resamples": draws.n_resamples, "random_state": seed}
     scorer = scoring.scorer("statistic", **drawing)
     X, y, groups, others = split_params(X, y, params)
     sample = scoring.labels(y, strata=strata, clusters=clusters, order=order)
     exchange = exchange_of(sample)
     _check_has_mean(way, sample.design, scoring.method)
-    running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     if isinstance(estimator, Mapping):
         check_nothing_to_fit({"cv": cv, "params": params, "method='refit'": refits or None})
         folds = folds_of(estimator, X, y, "the dict")
@@ -463,15 +461,14 @@ def cross_val_significance(
         folds = fit_folds(estimator, X, y, **fitting, **running)
     _check_independence(sample, folds, way)
     check_folds(sample, folds)
-    scores = held_out_scores(folds, X, y, scoring, n_jobs)
+    scores = held_out_scores(folds, X, y, scoring, draws.n_jobs)
     held_out = [held_out_sample(sample, *one) for one in zip(folds, scores, strict=True)]
     tested = {"method": scoring.method, **drawing}
-    tests = _test(held_out, scoring.metric, tested, n_jobs)
+    tests = _test(held_out, scoring.metric, tested, draws.n_jobs)
     statistics = _of_folds(tests, "statistic")
     found: dict[str, Any]
     if refits:
         mean = partial(_mean_over_folds, estimator=estimator, X=X, scoring=scorer, **fitting)
-        draws = Draws(n_resamples, as_seed_sequence(seed), **running)
         drawn = among_permutations(statistics.mean(), mean, y, exchange, draws)
         low, high = drawn.pvalue_interval()
         found = {
@@ -479,12 +476,12 @@ def cross_val_significance(
             "log10_pvalue": log10_of(drawn.pvalue),
             "pvalue_low": low,
             "pvalue_high": high,
-            "pvalue_is_bound": drawn.pvalue * (n_resamples + 1.0) < 1.5,
+            "pvalue_is_bound": drawn.pvalue * (draws.n_resamples + 1.0) < 1.5,
             "permuted_statistics": drawn.permuted_statistics,
         }
     elif way.combine is None:
         nulls = [test.null_distribution for test in tests]
-        null = mean_of(scoring.metric, nulls, n_jobs=n_jobs, **tested)
+        null = mean_of(scoring.metric, nulls, n_jobs=draws.n_jobs, **tested)
         found = pvalue_fields(null, float(statistics.mean()), "greater")
         del found["pvalue_relative_error"]
         found["null_distribution"] = null

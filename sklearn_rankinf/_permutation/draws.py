@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
+from sklearn_rankinf._ranking import as_seed_sequence, check_integer, check_n_jobs, check_verbose
 from sklearn_rankinf._statistics import Floats
 
 Result = TypeVar("Result")
@@ -57,6 +58,15 @@ class Draws:
     seeds: np.random.SeedSequence
     n_jobs: int | None = None
     verbose: int = 0
+
+    @classmethod
+    def read(
+        cls, n_resamples: Any, random_state: Any, n_jobs: Any, verbose: Any, least: int = 1
+    ) -> Draws:
+        """Read the options of a function that draws."""
+        n_resamples = check_integer(n_resamples, "n_resamples", least)
+        n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
+        return cls(n_resamples, as_seed_sequence(random_state), n_jobs, verbose)
 
     def streams(self, n_streams: int) -> list[np.random.SeedSequence]:
         """Seeds of random streams, the same in every call."""

@@ -26,15 +26,11 @@ from sklearn_rankinf._permutation import Draws
 from sklearn_rankinf._planning.power import share_error
 from sklearn_rankinf._ranking import (
     Sample,
-    as_seed_sequence,
     check_alternative,
     check_between,
     check_confidence_level,
     check_counts,
-    check_integer,
-    check_n_jobs,
     check_real,
-    check_verbose,
 )
 from sklearn_rankinf._results import Result, format_value
 from sklearn_rankinf._statistics import Floats, Metric, Statistic
@@ -511,9 +507,8 @@ def _over_data_sets(
     verbose: int,
 ) -> list[tuple[Any, ...]]:
     """Results of a task for all data sets, each with a separate seed."""
-    n_data_sets = check_integer(n_resamples, "n_resamples", 2)
-    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
-    draws = Draws(n_data_sets, as_seed_sequence(random_state), n_jobs, verbose)
+    draws = Draws.read(n_resamples, random_state, n_jobs, verbose, least=2)
+    n_data_sets = draws.n_resamples
     seeds, size = iter(draws.streams(n_data_sets)), max(1, _CELLS_PER_CHUNK // n_samples)
     chunks = [list(islice(seeds, size)) for _ in range(0, n_data_sets, size)]
     found = draws.in_parallel(_run_chunk, ((task, chunk) for chunk in chunks))
