@@ -1,6 +1,7 @@
 """Rankings out of dask collections, and long computations on a cluster of dask."""
 
 import itertools
+import multiprocessing
 import os
 import signal
 import tracemalloc
@@ -544,13 +545,18 @@ def test_scores_that_change_between_the_passes(second):
 @pytest.fixture(scope="module")
 def client():
     """A cluster of two processes on this machine."""
-    with (
-        dask_distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, memory_limit="1GiB", dashboard_address=None
-        ) as cluster,
-        dask_distributed.Client(cluster) as client,
-    ):
-        yield client
+    # Where there is a fork, workers are copies of one process that has imported what they need.
+    method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+    with dask.config.set({"distributed.worker.multiprocessing-method": method}):
+        dask_distributed.utils.get_mp_context()  # sets another list of imports, once
+        multiprocessing.set_forkserver_preload(["distributed", "sklearn_rankinf._ranking"])
+        with (
+            dask_distributed.LocalCluster(
+                n_workers=2, threads_per_worker=1, memory_limit="1GiB", dashboard_address=None
+            ) as cluster,
+            dask_distributed.Client(cluster) as client,
+        ):
+            yield client
 
 
 def n_transitions(client):
