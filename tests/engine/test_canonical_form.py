@@ -333,7 +333,7 @@ def test_bedroc_in_blocks_of_one_size(alpha, size, n_blocks, m):
     std = math.sqrt(m * (n - m) / (n - 1) * weights.var())
     # The metric is an increasing affine function of the sum of the weights.
     at = mean + 1.7 * std
-    exact = tail_of_weights(weights, sizes, m, at, n_nodes=6000, whole_circle=True)
+    exact = tail_of_weights(weights, sizes, m, at, n_nodes=4800, step=0.5, whole_circle=True)
     assert_within_stated(null, null.mean() + 1.7 * null.std(), exact)
 
 

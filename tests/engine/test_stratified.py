@@ -524,7 +524,7 @@ def test_strata_beyond_the_range_of_floats_are_bounded(n_samples, n_positives):
 @pytest.mark.parametrize(
     ("n_samples", "n_positives"),
     [
-        (10_000, 250),
+        (6000, 180),
         pytest.param(100_000, 1000, marks=pytest.mark.long),
         pytest.param(10**6, 1000, marks=pytest.mark.long),
     ],
