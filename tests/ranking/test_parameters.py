@@ -18,6 +18,7 @@ from sklearn_rankinf import (
     metric_null_distribution,
     metric_test,
 )
+from sklearn_rankinf._planning import simulation
 
 Y_TRUE = np.array([1, 1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0])
 Y_SCORE = np.array([9.0, 8, 7, 6, 5, 4, 3.5, 3, 2, 1, 0.5, 0])
@@ -351,7 +352,14 @@ OF_REALS = {
 }
 
 
+@pytest.fixture
+def small_population(monkeypatch):
+    """Widths of intervals are approximated in a shorter list."""
+    monkeypatch.setattr(simulation, "_POPULATION", 1000)
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.usefixtures("small_population")
 @pytest.mark.parametrize("name", OF_INTEGERS)
 def test_integers_of_every_type(name):
     parameter, number, call = OF_INTEGERS[name]
@@ -371,6 +379,7 @@ def test_integers_of_every_type(name):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.usefixtures("small_population")
 @pytest.mark.parametrize("name", OF_REALS)
 def test_real_numbers_of_every_type(name):
     parameter, number, call = OF_REALS[name]

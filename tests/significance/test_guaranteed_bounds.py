@@ -359,8 +359,8 @@ def test_queries_by_permutation(clusters, alternative):
 @pytest.mark.parametrize("combine", ["bonferroni", "twice_mean", "cauchy", "fisher"])
 def test_folds(combine, monkeypatch):
     rng = np.random.default_rng(0)
-    y_true = np.arange(1200) % 15 == 0
-    X = (rng.normal(size=1200) + 2.0 * y_true)[:, None]
+    y_true = np.arange(900) % 15 == 0
+    X = (rng.normal(size=900) + 2.0 * y_true)[:, None]
     model = FrozenEstimator(LogisticRegression().fit(X, y_true))
     exact = cross_val_significance(model, X, y_true, cv=3, method=combine)
     assert not exact.pvalue_is_bound

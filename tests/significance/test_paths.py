@@ -89,13 +89,14 @@ SIZES = ((2, 1), (7, 1), (9, 4), (12, 6), (13, 11), (16, 3))
 
 
 @pytest.mark.parametrize("kind", ENDS)
-@pytest.mark.parametrize(("n", "m"), SIZES)
-@pytest.mark.parametrize("least", [1, 3])
+@pytest.mark.parametrize(
+    ("n", "m", "least"), [(n, m, least) for n, m in SIZES for least in (1, 3) if least <= m]
+)
 def test_crossing_probability_equals_counting_placements(n, m, kind, least):
-    least = min(least, m)
     ends = ENDS[kind](n)
     bounds = HitBounds.of(n, m, np.array(ends), least)
-    for level, probability in crossing_by_placements(n, m, ends, least).items():
+    levels = list(crossing_by_placements(n, m, ends, least).items())
+    for level, probability in levels[:: max(1, len(levels) // 10)]:
         assert_allclose(np.exp(crossing(bounds, float(level))), float(probability), rtol=1e-13)
 
 
