@@ -529,3 +529,29 @@ def test_direct_sums_and_convolutions_in_one_run():
     blocks = increments(sizes, m)
     found = transform.log_transform(blocks, m, z, *bands.windows(blocks, m, z.real[:1]))
     assert_allclose(np.exp(found - expected), 1.0, rtol=1e-9)
+
+
+def test_far_nodes_of_a_contour_alone_are_known():
+    # The transform is the coefficient of w**m in prod((1 + w exp(z c))**g) over comb(n, m).
+    sizes, m, tilt = np.array([40, 83, 245, 832, 1426, 2207, 2037]), 900, 30.0
+    weights = 1.0 - (np.cumsum(sizes) - 0.5 * sizes) / sizes.sum()
+    zeros = np.zeros(sizes.size)
+    blocks = Increments(sizes, zeros, weights / 10.0, zeros)
+    z = tilt + 1j * np.linspace(8.0, 12.0, 32)
+
+    def log_total(log_w):
+        return np.sum(sizes * np.logaddexp(0.0, log_w + tilt * weights / 10.0)) - m * log_w
+
+    log_w = optimize.minimize_scalar(log_total, bracket=(-5.0, 0.0)).x
+    circle = log_w + 2j * np.pi * np.arange(4096) / 4096
+    exponents = np.log1p(np.exp(circle[:, None, None] + z[:, None] * weights / 10.0)) @ sizes
+    exponents -= m * circle[:, None] + log_total(log_w)
+    expected = np.exp(exponents).mean(axis=0)
+    log_ways = special.gammaln([sizes.sum() + 1, m + 1, sizes.sum() - m + 1]) @ [1, -1, -1]
+    narrow = bands.windows(blocks, m, z.real[:1])
+    found = transform.log_transform(blocks, m, z, *narrow)
+    assert np.isfinite(found).all()
+    scale = log_total(log_w) - log_ways
+    assert_allclose(np.exp(found - scale), expected, atol=1e-14)
+    whole = transform.log_transform(blocks, m, np.append(tilt, z), *narrow)[1:]
+    assert_allclose(np.exp(found - scale), np.exp(whole - scale), atol=1e-14)

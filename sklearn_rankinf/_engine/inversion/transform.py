@@ -103,12 +103,16 @@ def log_transform(
     nodes, n = np.asarray(z).ravel(), increments.n_samples
     feasible = feasible_bands(increments, n_positives)
     bands = feasible if bands is None else bands.intersection(feasible)
+    is_contour = np.iscomplexobj(nodes) and nodes.size > 0 and not np.ptp(nodes.real)
+    if is_contour and nodes.imag.all():
+        # Errors are compared with the largest transform of a contour, that of its real node.
+        nodes = np.append(nodes, nodes[0].real)
     forward = _ForwardPass(increments, n, n_positives, nodes, bands, balance)
     try:
         logs = forward.log_rows(0, np.zeros((1, nodes.size)))[1][-1]
     except LeftTheRangeError:
-        return np.full(nodes.size, complex(-np.inf))
-    logs = np.where(forward.is_doubtful(logs.real), -np.inf, logs)
+        return np.full(np.size(z), complex(-np.inf))
+    logs = np.where(forward.is_doubtful(logs.real), -np.inf, logs)[: np.size(z)]
     return np.asarray(logs - log_probability_of_hits(n, n_positives), dtype=complex)
 
 
