@@ -31,12 +31,10 @@ class TiltSettings:
     ratio: float = 1.35
     first: int = -3
     n_tilts: int = 42
-    # Tilts of the first pass over the blocks, and over merged blocks, and of the first two passes
-    # together. Later passes are of one tilt each: very different tilts in one pass leave the range
-    # of floats.
-    first_pass: int = 12
-    first_pass_merged: int = 9
-    two_passes: int = 16
+    # Tilts up to the end of each of the first passes over the blocks; negative ones, which have to
+    # be steeper for the same bound, leave out the first. Later passes are of one tilt each: rows
+    # that matter under one of very different tilts may be lost under another.
+    passes: tuple[int, ...] = (8, 12, 16)
     # Shared tilts are the usual one, at this place of the ladder, and every fourth one from there
     # on; that of distributions of fewer placements than exp(few), which are rough, is smaller.
     usual: int = 4
@@ -155,14 +153,12 @@ class Tilts:
     @cached_method
     def ladder(self, side: int, n_tilts: int) -> tuple[Floats, Floats]:
         """At least the first `n_tilts` tilts, and the log transform there (inf if not known)."""
-        first = TILTS.first_pass_merged if self._transform.merged else TILTS.first_pass
-        if n_tilts <= TILTS.two_passes:
-            n_tilts = first if n_tilts <= first else TILTS.two_passes
-        n_tilts = min(n_tilts, TILTS.n_tilts)
+        passes = TILTS.passes[side < 0 :]
+        n_tilts = min([n for n in passes if n >= n_tilts], default=min(n_tilts, TILTS.n_tilts))
         known = self._ladders[side]
         while len(known) < n_tilts:
-            n_next = first if not known else max(1, TILTS.two_passes - len(known))
-            indices = TILTS.first + np.arange(len(known), len(known) + n_next)
+            end = min([n for n in passes if n > len(known)], default=len(known) + 1)
+            indices = TILTS.first + np.arange(len(known), end)
             values = self._transform.log_mgfs(self.theta(side, indices))
             # Two threads may find the same: a list that both extend would hold it twice.
             known = (*known, *np.where(np.isnan(values), math.inf, values).tolist())
