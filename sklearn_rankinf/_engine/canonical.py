@@ -25,6 +25,7 @@ from functools import cache, partial
 import numpy as np
 
 from sklearn_rankinf._statistics import (
+    LEAST_OF_ALL,
     Floats,
     Increments,
     Integers,
@@ -38,8 +39,6 @@ from sklearn_rankinf._statistics import (
     merged_increments,
 )
 
-# Misses are counted if the worst ranking has this part of what all items would add as hits.
-_LEAST_OF_ALL = 1e-3
 # Ranks without ties among which equal weights are looked for.
 _MOST_RANKS_COMPARED = 2_000_000
 # Weights are equal up to this many units in the last place, since means over ties are rounded, and
@@ -166,7 +165,7 @@ class CanonicalSum:
         if by_misses:
             # Hits at the bottom may add so little that it would be lost beside what all hits add.
             at_bottom = _value_at_the_bottom(statistic, n_samples, n_positives, blocks)
-            by_misses = at_bottom > _LEAST_OF_ALL * all_hits
+            by_misses = at_bottom > LEAST_OF_ALL * all_hits
         n_counted = n_samples - n_positives if by_misses else n_positives
         if extremes.is_linear:
             lowest, largest = float(extremes.linear.min()), float(extremes.linear.max())

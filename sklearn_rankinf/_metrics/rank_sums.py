@@ -13,6 +13,7 @@ from sklearn_rankinf._metrics.influence import roc_auc_influence
 from sklearn_rankinf._metrics.values import CallableMetric, at_k, set_parameters
 from sklearn_rankinf._ranking import check_k, check_positive, resolve_k, shown
 from sklearn_rankinf._statistics import (
+    LEAST_OF_ALL,
     Complexes,
     Denominators,
     Floats,
@@ -209,9 +210,9 @@ class RocAuc(RankStatistic):
         """Influence values of the items of a ranking, which give DeLong's variance."""
         return roc_auc_influence(tie_sizes, hits)
 
-    def mirrored(self) -> RankStatistic | None:
+    def mirrored(self, n_samples: int, n_positives: int) -> RankStatistic | None:
         """Return the statistic as a sum over the negatives, in the reversed ranking."""
-        return self
+        return self if n_samples < 2 * n_positives < 2 * n_samples else None
 
 
 def _one_pair(n_samples: int, n_positives: int) -> float:
@@ -538,9 +539,15 @@ class Bedroc(RankStatistic):
         last = np.array([n_samples - n_positives]), np.array([n_positives])
         return -float(self.weight_sums(*last, n_samples, n_positives)[0]) if n_positives else 0.0
 
-    def mirrored(self) -> RankStatistic | None:
+    def mirrored(self, n_samples: int, n_positives: int) -> RankStatistic | None:
         """Return the statistic as a sum over the negatives, by their ranks from the end."""
-        return _BedrocOfMisses(self.alpha)
+        if not n_samples < 2 * n_positives < 2 * n_samples:
+            return None
+        # The negatives add nearly alike where the weights have vanished at the last positives.
+        every = np.array([0]), np.array([n_samples])
+        least = LEAST_OF_ALL * float(self.weight_sums(*every, n_samples, n_positives)[0])
+        offset = self.offset(n_samples, n_positives)
+        return _BedrocOfMisses(self.alpha) if -offset > least else None
 
     def _decay(self, x: Any) -> Floats:
         return np.asarray(np.exp(-np.asarray(x, dtype=float)))
@@ -572,9 +579,9 @@ class _BedrocOfMisses(Bedroc):
     The weights are those of hits with the opposite rate.
     """
 
-    def mirrored(self) -> RankStatistic | None:
-        """Return the statistic as a sum over the positives."""
-        return Bedroc(self.alpha)
+    def mirrored(self, n_samples: int, n_positives: int) -> RankStatistic | None:
+        """Return nothing: the negatives are the fewer items."""
+        return None
 
     def _decay(self, x: Any) -> Floats:
         return np.ones_like(np.asarray(x, dtype=float))

@@ -17,7 +17,7 @@ from sklearn_rankinf._metrics import (
 from sklearn_rankinf._null.distribution import NullDistribution
 from sklearn_rankinf._null.metrics import check_method, frozen_null_distribution
 from sklearn_rankinf._null.permuted import permutation_distribution
-from sklearn_rankinf._null.ranks import misses_of, rounding_of
+from sklearn_rankinf._null.ranks import rounding_of
 from sklearn_rankinf._permutation import (
     RESTRICTED,
     AnyExchange,
@@ -80,7 +80,7 @@ def _restricted(
     check_method(metric, method)
     check_no_closed_form(method, RESTRICTED)
     n, m = sample.n_items, sample.n_positives
-    mirrored = misses_of(metric, n, m)
+    mirrored = metric.mirrored(n, m)
     own = sample if mirrored is None else sample.reversed()
     counted = metric if mirrored is None else mirrored
     values = counted.hit_values(n, own.n_positives, own.tie_sizes())

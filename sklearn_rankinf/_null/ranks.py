@@ -18,6 +18,7 @@ from sklearn_rankinf._statistics import (
     Floats,
     Integers,
     Metric,
+    Statistic,
     SumOfWeights,
     cached_property,
     skewness_and_kurtosis,
@@ -59,10 +60,10 @@ class RankNullDistribution(NullDistribution):
     statistic: SumOfWeights
 
     @property
-    def _problem(self) -> tuple[SumOfWeights, int, int, Integers | None]:
+    def _problem(self) -> tuple[Statistic, int, int, Integers | None]:
         """The statistic as a sum over the positives or negatives, whichever is more accurate."""
         n, m, sizes = self.n_samples, self.n_positives, self.tie_sizes
-        mirrored = misses_of(self.statistic, n, m)
+        mirrored = self.statistic.mirrored(n, m)
         if mirrored is None:
             return self.statistic, n, m, sizes
         return mirrored, n, n - m, None if sizes is None else sizes[::-1]
@@ -91,13 +92,6 @@ class RankNullDistribution(NullDistribution):
         """Distance within which values near 0 are equal after adding a larger constant."""
         statistic, n, m, _ = self._problem
         return rounding_of(statistic, n, m)
-
-
-def misses_of(statistic: Metric, n_samples: int, n_positives: int) -> Any:
-    """The statistic as a sum over the negatives if that is more accurate, otherwise None."""
-    if 2 * n_positives <= n_samples or n_positives == n_samples:
-        return None
-    return statistic.mirrored()
 
 
 def rounding_of(statistic: Metric, n_samples: int, n_positives: int) -> float:

@@ -45,8 +45,8 @@ class JointSampler:
         exchange: AnyExchange | None = None,
     ) -> None:
         n_samples, n_positives = is_hit.size, int(is_hit.sum())
-        mirrored = statistic.mirrored()
-        if mirrored is not None and 2 * n_positives > n_samples:
+        mirrored = statistic.mirrored(n_samples, n_positives)
+        if mirrored is not None:
             # The mirrored statistic of the misses has the same value and needs fewer items.
             statistic, n_positives, is_hit = mirrored, n_samples - n_positives, ~is_hit
             last = np.array([sizes.size - 1 for sizes in tie_sizes])

@@ -9,6 +9,7 @@ hypergeometric   Loader's form of probabilities, tails of hits at k
 """
 
 from sklearn_rankinf._statistics.additive import (
+    LEAST_OF_ALL,
     Denominators,
     HitsAtK,
     Metric,

@@ -31,6 +31,8 @@ from sklearn_rankinf._statistics.increments import (
 from sklearn_rankinf._statistics.influence import Influence
 
 # Most ranks without ties whose weights are held in memory (0.5 GB).
+# Misses are counted if the worst ranking has this part of what all items would add as hits.
+LEAST_OF_ALL = 1e-3
 _MOST_RANKS = 20_000_000
 # Words in the name of a class: "F2", "AUC", "Score" and "10"; and words that are abbreviations.
 _WORDS = re.compile(r"[A-Z][0-9]+(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -170,11 +172,11 @@ class Metric:
         """Number of hits among the first k ranks; None for metrics of another kind."""
         return None
 
-    def mirrored(self) -> Metric | None:
+    def mirrored(self, n_samples: int, n_positives: int) -> Statistic | None:
         """The same metric as a sum over the misses, of weights of their ranks from the end.
 
         If most items are hits, this form avoids the cancellation of a large sum and a large offset.
-        None for metrics without an offset.
+        None for metrics without an offset, and where the offset of the hits is small.
         """
         return None
 
@@ -420,8 +422,8 @@ class SumOfWeights(Statistic):
         return Increments(size, np.zeros(mean.shape), mean, np.zeros(mean.shape))
 
     def evaluate(self, tie_sizes: Integers, hits: Integers) -> float:
-        mirrored = self.mirrored()
-        if mirrored is None or 2 * np.sum(hits) <= np.sum(tie_sizes):
+        mirrored = self.mirrored(int(np.sum(tie_sizes)), int(np.sum(hits)))
+        if mirrored is None:
             return float(super().evaluate(tie_sizes, hits))
         return float(mirrored.evaluate(tie_sizes[::-1], (tie_sizes - hits)[::-1]))
 

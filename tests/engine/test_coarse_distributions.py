@@ -1,12 +1,15 @@
 """Null distributions that look like rows of clusters, as ties of real rankers make them.
 
-Oracles: hypergeometric tails where one block decides, counts of lexicographic order where one rank
-outweighs all later ones, whole-number dynamic programming, double sums, random labellings.
+Oracles: hypergeometric tails where one block decides, counts of lexicographic order or of prefixes
+where one rank outweighs later ones, whole-number dynamic programming, double sums and random
+labellings.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import decimal
+import itertools
 import math
 
 import by_name
@@ -77,6 +80,43 @@ def test_saturated_weights_order_labellings_lexicographically(n, m, alpha):
         expected = lexicographic_pvalue(labels.tolist())
         # A few labellings differ from it by no more than the tolerance for equal values.
         assert_allclose(null.pvalue(x), expected, rtol=1e-4)
+
+
+def counted_pvalue(n, m, alpha, value):
+    """``P(BEDROC >= value)``: counts of placements in decimals of 60 digits, prefix by prefix."""
+    with decimal.localcontext(prec=60):
+        weights = [(decimal.Decimal(-alpha) * r / n).exp() for r in range(1, n + 1)]
+        sums = [decimal.Decimal(0), *itertools.accumulate(weights)]
+        low, high = sums[n] - sums[n - m], sums[m]
+        threshold = low + decimal.Decimal(value) * (high - low)
+
+        def n_reached(start, left, missing):
+            if missing <= sums[n] - sums[n - left]:
+                return math.comb(n - start, left)
+            if left == 0 or missing > sums[start + left] - sums[start]:
+                return 0
+            without = n_reached(start + 1, left, missing) if left < n - start else 0
+            return without + n_reached(start + 1, left - 1, missing - weights[start])
+
+        return n_reached(0, m, threshold) / math.comb(n, m)
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "alpha"), [(100, 70, 100.0), (60, 55, 100.0), (100, 80, 300.0), (130, 100, 100.0)]
+)
+def test_bedroc_of_more_positives_than_negatives_with_steep_weights(n, m, alpha):
+    metric, rng = rankinf.Bedroc(alpha=alpha), np.random.default_rng(0)
+    for top in (8, 14, 20, 25, 30):
+        labels = np.append(np.ones(top, int), rng.permutation(np.arange(n - top) < m - top))
+        result = rankinf.metric_test(labels, -np.arange(n), metric=metric)
+        # Values that differ by 1e-12 relatively count as equal.
+        least, most = (
+            counted_pvalue(n, m, alpha, result.statistic * (1.0 - part))
+            for part in (0.9e-12, 1.1e-12)
+        )
+        error = result.pvalue_relative_error
+        assert error < 1e-4
+        assert least * (1.0 - error) <= result.pvalue <= most * (1.0 + error)
 
 
 def whole_number_tail(sizes, m, x):

@@ -194,8 +194,8 @@ class SumOfQuery:
 
     def __init__(self, statistic: Statistic, part: Part) -> None:
         n, m, ties = part.n_samples, part.n_positives, part.tie_sizes
-        mirrored = statistic.mirrored()
-        if isinstance(mirrored, Statistic) and 2 * m > n:
+        mirrored = statistic.mirrored(n, m)
+        if mirrored is not None:
             # The sum over the fewer misses has no large offset.
             statistic, m, ties = mirrored, n - m, None if ties is None else ties[::-1]
         self._problem = statistic, n, m, ties
