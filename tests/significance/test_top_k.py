@@ -164,7 +164,8 @@ def test_labels_and_scores_mean_the_same_as_their_ranking():
 @each_metric
 @each_small
 def test_distribution_equals_enumeration(metric, n, m, tie_sizes):
-    for k in range(1, n + 1):
+    # Precision has the distribution of recall but for a factor.
+    for k in range(1, n + 1, 1 if metric == "recall" else 3):
         expected = enumerated(n, m, tie_sizes, k, metric)
         values = np.array([float(value) for value in expected])
         null = DISTRIBUTIONS[metric](n, m, k=k, tie_sizes=tie_sizes)

@@ -262,7 +262,7 @@ def test_pvalue_equals_counting_placements(sizes, m, least, last):
     counted = ends[ends <= (last or n)]
     every = hits_of_placements(n, m, ends)
     smallest = smallest_pvalues(every[:, : counted.size], n, m, counted, least)
-    step = max(1, len(every) // 20)
+    step = max(1, len(every) // 10)
     for cumulative, statistic in zip(every[::step], smallest[::step], strict=True):
         ranking = Ranking.from_counts(sizes, np.diff(cumulative, prepend=0))
         result = minimum_hypergeometric_test(ranking, min_hits=least, max_rank=last)
