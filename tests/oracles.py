@@ -61,6 +61,13 @@ def sklearn_average_precision(tie_sizes: Sequence[int], ranks: Sequence[int]) ->
     return float(average_precision_score(*labels_and_scores(tie_sizes, ranks)))
 
 
+def average_precision_of(y_true: np.ndarray, y_score: np.ndarray) -> float:
+    """Precision at each different score, weighted by the share of the positives that have it."""
+    reached = y_score >= np.unique(y_score)[::-1, None]
+    hits, sizes = (reached & (y_true == 1)).sum(axis=1), reached.sum(axis=1)
+    return float(np.diff(hits, prepend=0) @ (hits / sizes)) / np.sum(y_true)
+
+
 def untied_average_precision_sum(ranks: Sequence[int], k: int) -> Fraction:
     """``sum(i / L_i)`` over the positives with rank ``L_i <= k``."""
     return sum(

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from estimators import MeansClassifier
+from oracles import average_precision_of
 from scipy import sparse, stats
 from sklearn.base import clone
 from sklearn.datasets import make_classification
@@ -401,7 +402,7 @@ def test_convolution_against_enumeration(n_levels, seed):
     result = fold_by_fold(y, scores)
     observed = np.mean([average_precision_score(y[fold], scores[fold]) for fold in folds])
     assert result.statistic == pytest.approx(observed)
-    expected = enumerated_share(y, scores, average_precision_score, observed, folds)
+    expected = enumerated_share(y, scores, average_precision_of, observed, folds)
     assert 0 < expected < 1
     assert result.pvalue == pytest.approx(float(expected), rel=1e-9, abs=0.0)
     null = result.null_distribution
@@ -420,7 +421,7 @@ def test_convolution_against_enumeration(n_levels, seed):
         ("recall@3", share_at_top, {}),
         ("ndcg", ndcg, {}),
         ("reciprocal_rank", reciprocal_rank, {}),
-        ("average_precision", average_precision_score, {"method": "permutation"}),
+        ("average_precision", average_precision_of, {"method": "permutation"}),
     ],
 )
 def test_convolution_of_metrics_against_enumeration(metric, by_hand, options):
@@ -561,9 +562,9 @@ def test_refits_agree_with_those_of_scikit_learn(long):
     rng = np.random.default_rng(8)
     X, y = rng.normal(size=(60, 2)), rng.permutation(np.arange(60) < 20).astype(int)
     X[:, 0] += 0.5 * y
-    own = cross_val_significance(NEIGHBOURS, X, y, cv=3, method="refit", n_resamples=n_refits)
+    own = cross_val_significance(MEANS, X, y, cv=3, method="refit", n_resamples=n_refits)
     _, permuted, pvalue = permutation_test_score(
-        NEIGHBOURS,
+        MEANS,
         X,
         y,
         cv=StratifiedKFold(3, shuffle=True, random_state=0),
@@ -841,7 +842,7 @@ def fold_means(data):
         scores = clone(MEANS).fit(X[train], y[train]).decision_function(X[test])
         values.append(average_precision_score(y[test], scores))
         labellings = (drawn.permutation(y[test]) for _ in range(100))
-        chances.append(np.mean([average_precision_score(own, scores) for own in labellings]))
+        chances.append(np.mean([average_precision_of(own, scores) for own in labellings]))
     return np.mean(values), np.mean(chances)
 
 

@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 from by_name import with_cut_off
 from numpy.testing import assert_allclose, assert_array_equal
+from oracles import average_precision_of
 from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression
@@ -98,6 +99,12 @@ def bedroc_of(alpha, n_samples, ranks):
     return (rie_of(alpha, n_samples, ranks) - worst) / (best - worst)
 
 
+def roc_auc_of(y_true, y_score):
+    """Share of pairs of a positive and a negative that are in order; ties count half."""
+    above = y_score[y_true == 1][:, None] - y_score[y_true == 0]
+    return float(((above > 0) + 0.5 * (above == 0)).mean())
+
+
 def slow_metric(name, n_samples, n_positives):
     """The metric from scikit-learn or from its definition."""
     of_ranks = {
@@ -113,8 +120,8 @@ def slow_metric(name, n_samples, n_positives):
     if name in of_ranks:
         return partial(mean_over_ties, of_ranks[name])
     return {
-        "average_precision": average_precision_score,
-        "roc_auc": roc_auc_score,
+        "average_precision": average_precision_of,
+        "roc_auc": roc_auc_of,
         "dcg": lambda y_true, y_score: dcg_score([y_true], [y_score]),
         "ndcg": lambda y_true, y_score: ndcg_score([y_true], [y_score]),
     }[name]
@@ -208,6 +215,15 @@ def family_by_family(name):
             marks = [] if usual else [pytest.mark.long]
             label = "-".join([name, *family, str(standardize)])
             yield pytest.param(name, family, standardize, marks=marks, id=label)
+
+
+@pytest.mark.parametrize("scores", SCORES.values(), ids=SCORES.keys())
+def test_definitions_are_those_of_scikit_learn(scores):
+    scores = np.array(scores)
+    for y_true in map(np.array, LABELS.values()):
+        own = average_precision_of(y_true, scores), roc_auc_of(y_true, scores)
+        expected = average_precision_score(y_true, scores), roc_auc_score(y_true, scores)
+        assert own == pytest.approx(expected, rel=1e-14)
 
 
 @pytest.mark.numeric
