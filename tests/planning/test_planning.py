@@ -396,7 +396,7 @@ def test_the_first_number_of_positives_by_listed_placements():
 @pytest.mark.parametrize(
     "options",
     [
-        {"prevalence": 0.1, "auc": 0.75, "n_resamples": 2000},
+        {"prevalence": 0.1, "auc": 0.75},
         {"prevalence": 0.05, "auc": 0.7, "model": "binormal", "metric": "roc_auc"},
         {"prevalence": 0.2, "odds": 2.0, "metric": "dcg", "n_resamples": 2000},
     ],
