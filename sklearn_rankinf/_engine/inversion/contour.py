@@ -70,10 +70,11 @@ class ContourSettings:
     log_far: float = -20.0
 
     # First nodes: to this height in units of one over the standard deviation under the tilt, which
-    # comes from differences, and is from a part of the body to the body; of few blocks, a number.
+    # comes from differences, and is from a part of the body to the body, or with a rough tolerance
+    # a multiple of it; of few blocks, a number.
     height: float = 12.0
     least_deviation: float = 0.1
-    most_deviation_rough: float = 2.0
+    most_deviation_rough: float = 8.0
     n_nodes_of_few_blocks: int = 256
     # Nodes times rows of a pass below which fewer nodes cost as much.
     cheap_pass: int = 8192
