@@ -20,7 +20,7 @@ from oracles import average_precision_tail_of_five_levels
 from scipy.stats import hypergeom
 
 import sklearn_rankinf as rankinf
-from sklearn_rankinf import AveragePrecision, RocAuc
+from sklearn_rankinf import AveragePrecision, RocAuc, metric_null_distribution
 from sklearn_rankinf._engine import distribution as engine_distribution
 from sklearn_rankinf._engine.conditioning import block_to_condition_on, bulk_block
 from sklearn_rankinf._engine.estimates import TailEstimates
@@ -462,6 +462,32 @@ def test_contours_count_whole_numbers(statistic, n_samples, n_positives, tie_siz
         assert error.max() < 1e-6
         assert np.all(np.abs(inverted.pvalue(values, side) / p - 1.0) <= error)
     _frozen_distributions._DISTRIBUTIONS.clear()
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.05])
+def test_roc_auc_of_few_positives_in_a_long_list_with_one_tie(tolerance):
+    n, m, size = 3489, 8, 8
+    null = metric_null_distribution(n, m, metric="roc_auc", tie_sizes=[size] + [1] * (n - size))
+    distribution = engine_distribution.exact_distribution(
+        RocAuc(), n, m, np.array([size] + [1] * (n - size)), tolerance
+    )
+    # Half pairs that positives lose, beside the best place for each: in whole numbers.
+    half_pairs, most = 2 * m * (n - m), 560
+    lost_with_ties = [size - 1] * size + [2 * rank for rank in range(size, most // 2 + m)]
+    counts = np.zeros((m + 1, most + m * m + 1), dtype=np.int64)
+    counts[0, 0] = 1
+    for lost in lost_with_ties:
+        for hits in range(m, 0, -1):
+            counts[hits, lost:] += counts[hits - 1, : counts.shape[1] - lost]
+    # Positives among themselves make no pairs.
+    by_lost = counts[m, m * (m - 1) :]
+    for lost in (4, 17, 167, 557):
+        x = 1.0 - lost / half_pairs
+        expected = int(by_lost[: lost + 1].sum()) / math.comb(n, m)
+        if not tolerance:
+            assert null.pvalue(x) == pytest.approx(expected, rel=1e-11)
+        found = distribution.tail(np.array([x - 1e-12]), 1)[0][0]
+        assert found == pytest.approx(expected, rel=max(tolerance, 1e-11))
 
 
 @pytest.mark.parametrize(

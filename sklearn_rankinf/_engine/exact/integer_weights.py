@@ -22,7 +22,6 @@ from sklearn_rankinf._statistics import (
     Floats,
     Increments,
     Integers,
-    binomial_log_weights,
     log_binomial,
 )
 
@@ -33,9 +32,9 @@ class IntegerWeightsSettings:
 
     # Largest number of additions of a pass; in few blocks, whose characteristic functions return on
     # every scale, contours are no alternative.
-    most_work: float = 1e9
+    most_work: float = 2.5e9
     most_work_of_few: float = 5e9
-    most_work_roughly: float = 5e7
+    most_work_roughly: float = 5e8
     # Largest number of floats in memory.
     most_numbers: float = 1e7
     # Largest number of steps between two weights.
@@ -119,12 +118,13 @@ def counted_atoms(increments: Increments, n_positives: int, roughly: bool = Fals
     lowest, steps = float(increments.linear.min()), _in_steps(increments, step)
     in_steps = replace(increments, linear=steps.astype(float))
     n_values = round(largest_value(in_steps, few)) + 1
-    n_ways = float(np.minimum(increments.sizes, few).sum())
+    # Sums of fewer hits, in blocks of smaller weights, are lower.
+    n_additions = 0.5 * few**2 * float(np.minimum(increments.sizes, few) @ (steps + 1.0))
     n_numbers = float(few + 1) * n_values
     most_work = SETTINGS.most_work_of_few if steps.size <= FEW_BLOCKS else SETTINGS.most_work
     if roughly:
         most_work = SETTINGS.most_work_roughly
-    if n_numbers > SETTINGS.most_numbers or n_ways * n_numbers > most_work:
+    if n_numbers > SETTINGS.most_numbers or n_additions > most_work:
         return None
     probabilities = _probabilities(increments.sizes, steps, few, n_values)
     taken = np.flatnonzero(probabilities)
@@ -144,23 +144,24 @@ def _in_steps(increments: Increments, step: float) -> Integers:
 
 
 def _probabilities(sizes: Integers, steps: Integers, n_hits: int, n_values: int) -> Floats:
-    """Probabilities of all values of the sum over `n_hits` items."""
-    n_samples = int(sizes.sum())
-    state = np.zeros((n_hits + 1, n_values))
-    state[0, 0] = 1.0
-    most_hits = most_steps = 0
-    for size, step in zip(sizes.tolist(), steps.tolist(), strict=True):
+    """Probabilities of all values of the sum over `n_hits` items, from numbers of placements."""
+    counts = np.zeros((n_hits + 1, n_values))
+    counts[0, 0] = 1.0
+    last_step, last_hits = 0, 0
+    # So many hits add no more steps than the last block gives them.
+    order = np.argsort(steps, kind="stable")
+    for size, step in zip(sizes[order].tolist(), steps[order].tolist(), strict=True):
         most = min(size, n_hits)
-        weights = np.exp(binomial_log_weights(size, most, n_samples, n_hits))
-        before = state[: most_hits + 1, : most_steps + 1].copy()
-        most_hits = min(most_hits + most, n_hits)
-        most_steps = min(most_steps + most * step, n_values - 1)
-        state[: most_hits + 1, : most_steps + 1] = 0.0
-        for y, weight in enumerate(weights.tolist()):
-            rows = min(before.shape[0], n_hits + 1 - y)
-            columns = min(before.shape[1], n_values - y * step)
-            if columns <= 0 or weight == 0.0:
-                break
-            target = state[y : y + rows, y * step : y * step + columns]
-            target += weight * before[:rows, :columns]
-    return np.asarray(state[n_hits] / state[n_hits].sum())
+        taken = np.arange(most)
+        ways = np.cumprod((size - taken) / (taken + 1.0)).tolist()
+        # Rows with fewer hits are still those of the blocks before.
+        for hits in range(min(last_hits + most, n_hits), 0, -1):
+            for y in range(max(1, hits - last_hits), min(most, hits) + 1):
+                width = min((hits - y) * last_step + 1, n_values - y * step)
+                if width > 0:
+                    before = counts[hits - y, :width]
+                    counts[hits, y * step : y * step + width] += (
+                        before if ways[y - 1] == 1.0 else ways[y - 1] * before
+                    )
+        last_step, last_hits = step, min(last_hits + most, n_hits)
+    return np.asarray(counts[n_hits] / counts[n_hits].sum())
