@@ -479,6 +479,7 @@ class ContourInversion:
         cheap = min(self._n_cheap(contour), self._most_filled)
         return min(max(self._n_fewest(contour), cheap), self._n_whole(contour))
 
+    @cached_method
     def _n_usual(self, contour: Contour) -> int:
         """The same without a tolerance, or nearer to the mean."""
         fewest = self._n_fewest(contour, is_short=False)
