@@ -450,8 +450,8 @@ def sampled_tail_of_means(
     """Log of P(mean AP >= x) over queries of few levels far above the mean; relative error of it.
 
     A query has sizes of blocks of equal scores and a number of positives. The hits in each block
-    but the last are drawn from binomial distributions, whose rates are found by cross entropy [1]_.
-    The second result is the standard error.
+    but the largest are drawn from binomial distributions, whose rates are found by cross entropy
+    [1]_. The second result is the standard error.
 
     References
     ----------
@@ -460,31 +460,34 @@ def sampled_tail_of_means(
     """
     rng = np.random.default_rng(seed)
     lists = [(np.asarray(sizes), m) for sizes, m in queries]
-    rates = [np.full(sizes.size - 1, m / sizes.sum()) for sizes, m in lists]
+    rates = [np.full(sizes.size, m / sizes.sum()) for sizes, m in lists]
 
     def draws(n_draws: int) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
         drawn, values, logs = [], np.zeros(n_draws), np.zeros(n_draws)
         for (sizes, m), rate in zip(lists, rates, strict=True):
-            first = rng.binomial(sizes[:-1], rate, size=(n_draws, rate.size))
-            last = m - first.sum(axis=1)
-            y = np.column_stack([first, np.clip(last, 0, sizes[-1])])
+            largest = int(np.argmax(sizes))
+            y = rng.binomial(sizes, rate, size=(n_draws, rate.size))
+            # The ways to place the hits of the other blocks are in both probabilities.
+            of_others = y * np.log(rate) + (sizes - y) * np.log1p(-rate)
+            logs -= of_others.sum(axis=1) - of_others[:, largest]
+            rest = m - (y.sum(axis=1) - y[:, largest])
+            y[:, largest] = rest.clip(0, sizes[largest])
+            logs[rest != y[:, largest]] = -np.inf
+            logs += log_choose(float(sizes[largest]), y[:, largest].astype(float))
+            logs -= log_choose(float(sizes.sum()), float(m))
             values += (y * np.cumsum(y, axis=1) / np.cumsum(sizes)).sum(axis=1) / m / len(lists)
-            # The ways to place the hits of all blocks but the last are in both probabilities.
-            logs += log_choose(float(sizes[-1]), y[:, -1]) - log_choose(float(sizes.sum()), m)
-            logs -= first @ np.log(rate) + (sizes[:-1] - first) @ np.log1p(-rate)
-            logs[last != y[:, -1]] = -np.inf
-            drawn.append(first)
+            drawn.append(y)
         return drawn, values, logs
 
-    for _ in range(15):
+    for _ in range(25):
         drawn, values, logs = draws(20_000)
         possible = logs > -np.inf
         inside = possible & (values >= min(x, np.quantile(values[possible], 0.9)))
         weights = np.exp(logs[inside] - logs[inside].max())
-        for (sizes, _), rate, first in zip(lists, rates, drawn, strict=True):
-            found = weights @ first[inside] / weights.sum() / sizes[:-1]
+        for (sizes, _), rate, y in zip(lists, rates, drawn, strict=True):
+            found = weights @ y[inside] / weights.sum() / sizes
             # Single items are drawn either way.
-            rate[:] = np.where(sizes[:-1] > 2, found.clip(1e-6, 1.0 - 1e-6), found.clip(0.03, 0.97))
+            rate[:] = np.where(sizes > 2, found.clip(1e-6, 1.0 - 1e-6), found.clip(0.03, 0.97))
     _, values, logs = draws(n_draws)
     logs[values < x * (1.0 - EQUAL)] = -np.inf
     terms = np.exp(logs - logs.max())

@@ -10,6 +10,7 @@ import oracles
 import pytest
 from runs import ALTERNATIVES, RUNS, enumerated, null_of, share
 from scipy import stats
+from scipy.special import logsumexp
 
 from sklearn_rankinf import (
     AveragePrecision,
@@ -392,6 +393,59 @@ def test_every_solver_of_means_states_its_name():
     assert np.array_equal(error, found.error.total)
     assert np.array_equal(p, np.exp(log_p))
     assert short.estimates(np.array([1.0]), 1).solver[0] == "enumeration"
+
+
+# Tie sizes of queries of 250 positives, any of which may have most of its hits on top.
+LEVELS_OF_QUERIES = [
+    [1, 17, 443, 1929, 2118, 470, 22],
+    [1, 30, 402, 1757, 2070, 654, 86],
+    [1, 13, 84, 467, 1289, 1642, 1117, 332, 49, 6],
+    [1, 84, 1110, 2560, 1159, 86],
+    [1, 2, 31, 295, 1178, 1890, 1256, 312, 35],
+]
+
+
+def log_mgf_of_levels(sizes, m, z):
+    """Log of E exp(z AP), all ways to place the hits added up in logarithms."""
+    logs = np.full(m + 1, -np.inf, dtype=complex)
+    logs[0] = 0.0
+    for size, end in zip(sizes, np.cumsum(sizes), strict=True):
+        terms = np.full((min(size, m) + 1, m + 1), -np.inf, dtype=complex)
+        for y in range(min(size, m) + 1):
+            gain = y * np.arange(y, m + 1) / (end * m)
+            terms[y, y:] = logs[: m + 1 - y] + oracles.log_choose(float(size), float(y)) + z * gain
+        logs = logsumexp(terms, axis=0)
+    return logs[m] - oracles.log_choose(float(sum(sizes)), float(m))
+
+
+@pytest.mark.numeric
+@pytest.mark.parametrize("sizes", LEVELS_OF_QUERIES[2::2])
+def test_transforms_of_queries_at_a_jump(sizes):
+    m, theta = 250, 744.1
+    query = MeanDistribution(parts_of([(5000, m, tuple(sizes), 1)]))._parts[0]
+    z = theta + 1j * np.arange(2) * 40.0
+    offset = z * query.offset
+    found = query.transform[0].at(theta, z, False, False) + offset
+    expected = [log_mgf_of_levels(sizes, m, node) for node in z.tolist()]
+    assert np.all(np.abs(np.expm1(found - expected)) < 1e-9)
+    assert query.transform[0].log_mgf(theta) + offset[0].real == pytest.approx(expected[0].real)
+
+
+@pytest.mark.numeric
+def test_mean_between_the_jumps_of_its_queries():
+    m, value = 250, 0.16
+    queries = [(sizes, m) for sizes in LEVELS_OF_QUERIES]
+    null = metric_null_distribution([5000] * 5, [m] * 5, tie_sizes=LEVELS_OF_QUERIES)
+    log_p = null.log_pvalue(value)
+    assert null.relative_error(value) < 0.1
+    # The mean of weights exceeds 1e9 times the probability once in 1e9 samples.
+    assert log_p >= oracles.sampled_tail_of_means(queries, value, 20_000)[0] - math.log(1e9)
+    tilts = 5.0 * np.array([700.0, 760.0])
+    chernoff = [
+        sum(log_mgf_of_levels(*query, tilt / 5.0).real for query in queries) - tilt * value
+        for tilt in tilts.tolist()
+    ]
+    assert log_p <= min(chernoff)
 
 
 def test_means_of_equal_queries_share_a_distribution():

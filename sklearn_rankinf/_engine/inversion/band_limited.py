@@ -98,8 +98,10 @@ class BandSettings:
     ulps: float = 64.0
     # Difference of the log transforms at one extreme tilt that bands and tilts know, at most.
     same: float = 1e-6
-    # Nodes of one pass: at least the first, and as many as keep its state in the cache.
+    # Nodes of one pass: at least the first, and as many as keep its state in the cache; and of the
+    # very first one.
     chunk: int = 512
+    first_nodes: int = 16
     state: int = 32_768
 
 
@@ -406,13 +408,17 @@ class BandLimitedTails:
     def _logs(
         self, theta: float, length: float, n_nodes: int, is_extreme: bool, coarse: bool
     ) -> Complexes:
-        """Log transforms at the nodes."""
+        """Log transforms at the nodes, up to some that are not known."""
         z = np.asarray(theta + 2j * np.pi / length * np.arange(n_nodes), dtype=complex)
         chunk = max(SETTINGS.chunk, SETTINGS.state // self._transform.most_rows(theta, is_extreme))
-        parts = np.array_split(z, max(1, -(-n_nodes // chunk)))
-        return np.concatenate(
-            [self._transform.at(theta, part, is_extreme, coarse) for part in parts]
-        )
+        logs: list[Complexes] = []
+        # Where the range of floats is too small it is for some of the first nodes.
+        few = SETTINGS.first_nodes
+        for part in (z[:few], *np.array_split(z[few:], max(1, -(-n_nodes // chunk)))):
+            logs.append(self._transform.at(theta, part, is_extreme, coarse))
+            if not np.isfinite(logs[-1]).all():
+                break
+        return np.concatenate(logs)
 
     # Periods and aliases
 

@@ -106,6 +106,9 @@ class Transform(Protocol):
     def log_mgfs(self, thetas: Floats) -> Floats:
         """Log transforms, or nearly so, at real tilts; nan where not known."""
 
+    def log_mgf(self, theta: float) -> float:
+        """Log transform at a real tilt, of the blocks themselves; nan if not known."""
+
     def work(self, theta: float, is_extreme: bool) -> float:
         """Products for one node at a tilt."""
 
@@ -241,6 +244,13 @@ class RankingTransform:
         for blocks, these in ((self._coarse, are_planned), (self._increments, ~are_planned)):
             values[these] = self._log_mgfs_of(blocks, thetas[these])
         return values
+
+    def log_mgf(self, theta: float) -> float:
+        """Log transform of the blocks themselves, in logarithms where floats are too few."""
+        value = float(self.at(theta, np.array([theta], dtype=complex), False, False)[0].real)
+        if math.isfinite(value) or self._limits is not None:
+            return value
+        return tilted_bands(self._increments, self._n_positives, theta)[1]
 
     def _log_mgfs_of(self, blocks: Increments, thetas: Floats) -> Floats:
         """Log transforms of some blocks at real tilts."""
@@ -397,6 +407,9 @@ class ClosedTransform:
 
     def log_mgfs(self, thetas: Floats) -> Floats:
         return np.asarray(self._log_mgf(thetas.astype(complex)).real)
+
+    def log_mgf(self, theta: float) -> float:
+        return float(self.log_mgfs(np.array([theta]))[0])
 
     def work(self, theta: float, is_extreme: bool) -> float:
         return float(self._n_factors)

@@ -68,7 +68,7 @@ class MeanSettings:
     error_for_lattice: float = 1e-4
     n_cells: int = 1 << 20
     n_cells_of_passes: int = 1 << 17
-    max_additions: float = 3e9
+    max_additions: float = 5e8
     # Most cells of a lattice that holds all values of the mean.
     n_cells_of_span: int = 1 << 22
     # Most steps of a lattice of all values in a unit: floats cannot distinguish more.
@@ -245,14 +245,16 @@ class MeanDistribution:
     def _tail_without_span(self, t: Floats, sign: int) -> TailEstimates:
         """Tails by contours, between bounds, or upper bounds."""
         found = self._by_contour(t, sign)
-        weak = np.flatnonzero(found.error.total > SETTINGS.error_for_lattice)
-        if weak.size and self._lattice is not None:
-            found.put_better(weak, self._on_lattice(self._lattice, t[weak], sign))
+        if not self._has_long_lattice:
+            self._put_on_lattice(found, t, sign)
         if self._are_sums_sharp:
             self._put_within_bounds(found, t, sign)
         weak = np.flatnonzero(found.error.total > SETTINGS.error_for_band)
         if weak.size:
             found.put_better(weak, self._band_limited.tail(t[weak], sign))
+        # Forward passes take longer than a band.
+        if self._has_long_lattice:
+            self._put_on_lattice(found, t, sign)
         # Sums that are merged take longer than a band.
         if not self._are_sums_sharp:
             self._put_within_bounds(found, t, sign)
@@ -345,8 +347,7 @@ class MeanDistribution:
         """Log of an upper bound: of a finite band, Chernoff's, or of sums of atoms."""
         bound = self._band_limited.log_bounds(t, sign)[1]
         for theta in np.unique(self._contour.tilts(t, sign)).tolist():
-            at_theta = np.array([theta], dtype=complex)
-            log_mgf = float(self._transform.at(theta, at_theta, False, False)[0].real)
+            log_mgf = self._transform.log_mgf(theta)
             if math.isfinite(log_mgf):
                 bound = np.minimum(bound, log_mgf - theta * t)
         if self._sums is not None:
@@ -419,6 +420,17 @@ class MeanDistribution:
         return _sums_of(half, SETTINGS.few_sums) is not None
 
     # Lattice.
+
+    def _put_on_lattice(self, found: TailEstimates, t: Floats, sign: int) -> None:
+        """Take tails on a lattice, in place, where errors are large and theirs are smaller."""
+        weak = np.flatnonzero(found.error.total > SETTINGS.error_for_lattice)
+        if weak.size and self._lattice is not None:
+            found.put_better(weak, self._on_lattice(self._lattice, t[weak], sign))
+
+    @property
+    def _has_long_lattice(self) -> bool:
+        """Whether the cells of a query come from a forward pass."""
+        return any(part.atoms is None for part in self._parts)
 
     @cached_property
     def _lattice(self) -> Lattice | None:

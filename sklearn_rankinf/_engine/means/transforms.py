@@ -49,6 +49,9 @@ class ListedTransform:
         exponents = self.log_weights + np.multiply.outer(thetas, self.values)
         return np.asarray(logsumexp(exponents, axis=1))
 
+    def log_mgf(self, theta: float) -> float:
+        return float(self.log_mgfs(np.array([theta]))[0])
+
     def work(self, theta: float, is_extreme: bool) -> float:
         return float(self.values.size)
 
@@ -117,6 +120,9 @@ class MeanTransform:
 
     def log_mgfs(self, thetas: Floats) -> Floats:
         return np.asarray(self._total(lambda part: part.log_mgfs(thetas / self._n)))
+
+    def log_mgf(self, theta: float) -> float:
+        return float(self._total(lambda part: part.log_mgf(theta / self._n)))
 
     def work(self, theta: float, is_extreme: bool) -> float:
         return float(sum(part.work(theta / self._n, is_extreme) for part, _ in self._parts))
