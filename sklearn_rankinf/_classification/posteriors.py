@@ -416,11 +416,15 @@ class FScorePosterior:
         """
         rng = np.random.default_rng(as_seed_sequence(random_state))
         p, shape = self._posterior, as_shape(size)
+        log_square = 2.0 * math.log(self.beta)
+        # Gamma variates of small parameters may be below the smallest float: logs are drawn.
         found, missed, false = (
-            rng.standard_gamma(count + p.prior, shape) for count in (p.tp, p.fn, p.fp)
+            np.log(rng.standard_gamma(a + 1.0, shape)) - rng.standard_exponential(shape) / a
+            for a in (p.tp + p.prior, p.fn + p.prior, p.fp + p.prior)
         )
-        weighted = (1.0 + self.beta**2) * found
-        return np.asarray(weighted / (weighted + self.beta**2 * missed + false))
+        with np.errstate(under="ignore"):
+            others = np.logaddexp(log_square + missed, false)
+            return np.asarray(special.expit(np.logaddexp(0.0, log_square) + found - others))
 
     def _log_odds_at(self, x: ArrayLike) -> Floats:
         inside = np.clip(as_numbers(x, "x"), 0.0, 1.0)

@@ -137,20 +137,23 @@ class ListedNullDistribution(NullDistribution):
     @property
     def _values_and_shares(self) -> tuple[Floats, Floats]:
         values, log_weights = self._atoms
-        shares = np.exp(log_weights - log_weights.max())
-        return values, np.asarray(shares / shares.sum())
+        with np.errstate(under="ignore"):
+            shares = np.exp(log_weights - log_weights.max())
+            return values, np.asarray(shares / shares.sum())
 
     @cached_property
     def _mean_and_variance(self) -> tuple[float, float]:
-        values, shares = self._values_and_shares
-        mean = float(np.sum(shares * values))
-        return mean, float(np.sum(shares * (values - mean) ** 2))
+        with np.errstate(under="ignore"):
+            values, shares = self._values_and_shares
+            mean = float(np.sum(shares * values))
+            return mean, float(np.sum(shares * (values - mean) ** 2))
 
     @cached_property
     def _skewness_and_kurtosis(self) -> tuple[float, float]:
-        values, shares = self._values_and_shares
-        standardized = (values - self.mean()) / self.std()
-        third, fourth = (float(np.sum(shares * standardized**order)) for order in (3, 4))
+        with np.errstate(under="ignore"):
+            values, shares = self._values_and_shares
+            standardized = (values - self.mean()) / self.std()
+            third, fourth = (float(np.sum(shares * standardized**order)) for order in (3, 4))
         return third, fourth - 3.0
 
     def _exact_distribution(self) -> Any:

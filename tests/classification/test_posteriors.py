@@ -373,3 +373,18 @@ def test_representations_and_pickles():
 def test_messages(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_draws_of_an_f_score_with_a_weak_prior():
+    # All three gamma variates of such a prior are often below the smallest float.
+    prior, beta = 1e-3, 2.0
+    f_score = PrecisionRecallPosterior(0, 0, 0, prior=prior).f_score(beta=beta)
+    draws = f_score.rvs(20_000, random_state=0)
+    # Nearly all the weight is on one of the three counts: the score is 1 with one third.
+    assert np.all((draws >= 0.0) & (draws <= 1.0))
+    assert draws.mean() == pytest.approx(1 / 3, abs=0.02)
+    f_score = PrecisionRecallPosterior(30, 40, 5, prior=0.5).f_score(beta=beta)
+    rng = np.random.default_rng(1)
+    found, false, missed = rng.gamma(np.array([30.5, 40.5, 5.5]), size=(20_000, 3)).T
+    expected = 5.0 * found / (5.0 * found + 4.0 * missed + false)
+    assert stats.ks_2samp(f_score.rvs(20_000, random_state=0), expected).pvalue > 0.01

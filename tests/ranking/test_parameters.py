@@ -628,6 +628,10 @@ def many_samples():
     return positive, rng.normal(size=1000) + 2 * positive, rng.normal(size=1000) + positive
 
 
+def moments_and_draws(null):
+    return null.stats("mvsk"), null.rvs(50, random_state=0).tolist()
+
+
 UNDER_ANY_ERRORS = {
     "metric_test": lambda y, a, b: metric_test(y, a),
     "metric_test of ties": lambda y, a, b: metric_test(y, a.round(1), metric="dcg"),
@@ -645,6 +649,15 @@ UNDER_ANY_ERRORS = {
     "pvalue of recall": lambda y, a, b: metric_null_distribution(
         300, 20, metric="recall@50"
     ).pvalue([-1e308, 0.0, 0.5, 1.0, 2.0, 1e308]),
+    "moments and rvs of listed values": lambda y, a, b: moments_and_draws(
+        metric_null_distribution(20_000, 2000, metric=rankinf.ReciprocalRank())
+    ),
+    "moments and rvs": lambda y, a, b: moments_and_draws(
+        metric_null_distribution(5000, 50, metric=rankinf.Bedroc(2000.0))
+    ),
+    "rvs of F": lambda y, a, b: (
+        rankinf.PrecisionRecallPosterior(0, 0, 3, prior=0.01).f_score().rvs(1000, random_state=0)
+    ),
     "ppf": lambda y, a, b: rankinf.ap_null_distribution(60, 8).ppf([0.0, 1e-300, 0.5, 1.0]),
     "metric_power": lambda y, a, b: rankinf.metric_power(300, 20, auc=0.9, n_resamples=50),
     "min_positives": lambda y, a, b: rankinf.min_positives(
