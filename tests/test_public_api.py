@@ -28,7 +28,7 @@ WEIGHTS = "sample_weight=None, weights_follow='label'"
 
 PERMUTATIONS = (
     "strata=None, clusters=None, order=None, n_resamples=9999, "
-    "n_exceedances=None, random_state=0, n_jobs=None, verbose=0"
+    "random_state=0, n_jobs=None, verbose=0"
 )
 
 DISPLAY_OPTIONS = (

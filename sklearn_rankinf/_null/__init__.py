@@ -27,6 +27,7 @@ from sklearn_rankinf._null.distribution import (
 )
 from sklearn_rankinf._null.hits_approximations import binomial_tail, normal_tail
 from sklearn_rankinf._null.metrics import (
+    check_method_of_test,
     check_metric_and_method,
     frozen_null_distribution,
     mean_of,

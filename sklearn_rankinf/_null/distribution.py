@@ -46,6 +46,9 @@ from sklearn_rankinf._statistics import (
 # Values of the statistic whose relative difference is at most this count as equal.
 _SAME = 1e-12
 _SMALLEST_ERROR = 1e-13
+# Number of random labellings at least as extreme as the observed one at which the sequential test
+# stops: the relative standard error of its p-value is then about a tenth.
+_N_EXCEEDANCES = 100
 # Probabilities with a logarithm closer to 0 than this are computed from their complement.
 _NEAR_ZERO = -1e-9
 # Values beyond are replaced by it, so that no difference of two overflows.
@@ -802,6 +805,11 @@ class NullMethod:
 METHODS = {
     "analytic": NullMethod("exact test", lambda null: null._exact_distribution()),
     "permutation": NullMethod("permutation test", lambda null: null._of_labellings()),
+    "sequential": NullMethod(
+        "sequential permutation test",
+        lambda null: null._of_labellings(),
+        "Besag and Clifford 1991",
+    ),
     "normal": NullMethod("normal approximation", lambda null: null._normal()),
     "pearson3": NullMethod("Pearson III approximation", lambda null: null._pearson3()),
     "binomial": NullMethod("binomial approximation", lambda null: null._binomial()),
@@ -861,18 +869,18 @@ def pvalue_limits(
 
 
 def stopped_distribution(
-    null: NullDistribution, x: float, alternative: str, n_exceedances: int
+    null: NullDistribution, x: float, alternative: str
 ) -> tuple[NullDistribution, tuple[float, float, float] | None]:
-    """Distribution of the resamples up to the one with exceedance number `n_exceedances`.
+    """Distribution of the resamples of a sequential test, which are drawn in order until it stops.
 
-    The p-value, its logarithm and its relative error are returned too if that number was reached.
+    The p-value, its logarithm and its relative error are returned too if the test stopped early.
     """
     if not null._counts_resamples:
         return null, None  # a constant statistic needs no resamples
-    null = null._stopped_at(x, alternative, n_exceedances)
+    null = null._stopped_at(x, alternative, _N_EXCEEDANCES)
     if null._stopped_after is None:
         return null, None
-    p = n_exceedances / null._stopped_after
+    p = _N_EXCEEDANCES / null._stopped_after
     error = max(float(monte_carlo_error(p, null._stopped_after)), _SMALLEST_ERROR)
     return null, (p, math.log(p), error)
 

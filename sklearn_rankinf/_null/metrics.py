@@ -370,6 +370,18 @@ def check_method(metric: Metric, method: Any) -> str:
     return str(check_option(method, "method", _methods_of(metric), f" for {metric.title}"))
 
 
+def check_method_of_test(metric: Metric, method: Any, alternative: str) -> str:
+    """Read a method of the tests of one ranking by a metric."""
+    methods = [*_methods_of(metric), "sequential"]
+    found = str(check_option(method, "method", methods, f" for {metric.title}"))
+    if found == "sequential" and alternative == "two-sided":
+        raise ValueError(
+            "method='sequential' needs a one-sided alternative; got alternative='two-sided': use "
+            "alternative='greater' or 'less', or method='permutation'."
+        )
+    return found
+
+
 def _methods_of(metric: Metric) -> list[str]:
     return ["auto", "analytic", "permutation", *metric.approximations]
 

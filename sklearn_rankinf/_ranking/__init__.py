@@ -44,7 +44,6 @@ from sklearn_rankinf._ranking.validation import (
     check_pos_label,
     check_positive,
     check_real,
-    check_stopping,
     check_tie_sizes,
     check_verbose,
     check_weights_follow,

@@ -756,20 +756,6 @@ def check_no_closed_form(method: Any, what: str) -> str:
     return str(method)
 
 
-def check_stopping(n_exceedances: Any, alternative: Any) -> tuple[int | None, str]:
-    """Read the number of exceedances of early stopping, and an alternative that it supports."""
-    alternative = check_alternative(alternative)
-    if n_exceedances is None:
-        return None, alternative
-    n_exceedances = check_integer(n_exceedances, "n_exceedances", 1)
-    if alternative == "two-sided":
-        raise ValueError(
-            f"n_exceedances={n_exceedances} needs a one-sided alternative; got 'two-sided': use "
-            "'greater' or 'less', or leave n_exceedances out."
-        )
-    return n_exceedances, alternative
-
-
 def check_real(value: Any, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
         raise TypeError(f"{name} must be a number; got {_typed(value)}.")

@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike
 
 from sklearn_rankinf._metrics import AveragePrecision, RecallAtK, as_metric, check_queries_alone
 from sklearn_rankinf._null import (
+    check_method_of_test,
     masses,
     observe,
+    stopped_distribution,
     warn_of_design,
     warn_of_undefined,
 )
@@ -24,13 +26,13 @@ from sklearn_rankinf._ranking import (
     as_seed_sequence,
     check_alternative,
     check_average,
-    check_stopping,
     check_weights_follow,
 )
 from sklearn_rankinf._results import plain
 from sklearn_rankinf._significance.queries import are_rankings, significance_of_queries
 from sklearn_rankinf._significance.results import (
     MetricTestResult,
+    pvalue_fields,
     significance_fields,
 )
 from sklearn_rankinf._statistics import Metric
@@ -53,7 +55,6 @@ def metric_test(
     clusters: Iterable[Hashable] | None = None,
     order: Iterable[Any] | None = None,
     n_resamples: int = 9999,
-    n_exceedances: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -90,10 +91,13 @@ def metric_test(
         Whether small p-values indicate rankings better than chance, worse than chance, or
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
     method : str, default="auto"
-        How the p-value is computed: ``"auto"``, ``"analytic"``, ``"permutation"``, ``"normal"`` and
-        any further methods of the metric; see :func:`metric_null_distribution`. With averages,
-        strata, clusters or order the null distribution has no closed form: ``"auto"`` uses
-        permutation, and methods other than these two raise an error.
+        How the p-value is computed: ``"auto"``, ``"analytic"``, ``"permutation"``,
+        ``"sequential"``, ``"normal"`` and any further methods of the metric; see
+        :func:`metric_null_distribution`. With averages, strata, clusters or order the null
+        distribution has no closed form: ``"auto"`` uses permutation, and only these two and
+        ``"sequential"`` are available. ``"sequential"`` is permutation that stops when 100 random
+        labellings were at least as extreme as the observed one; it needs a one-sided alternative
+        and no `groups`.
     groups : array-like of shape (n_samples,), optional
         The query of each sample: any hashable values, in any order. The mean of the metric over the
         queries is tested, and each query. Scores are compared, and labels permuted, only within
@@ -118,11 +122,8 @@ def metric_test(
         samples such as ``rank_of_time // 50``, blocks of the same size are permuted instead, with
         whatever labels they have. The p-value is computed by permutation.
     n_resamples : int, default=9999
-        Number of random labellings for ``method="permutation"``.
-    n_exceedances : int, optional
-        Stop sampling after this number of random labellings at least as extreme as the observed
-        one. The p-value is then `n_exceedances` divided by the number of labellings drawn. Only for
-        ``method="permutation"`` and one-sided alternatives.
+        Number of random labellings for ``method="permutation"``, and the largest number of them for
+        ``method="sequential"``.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
@@ -212,9 +213,9 @@ def metric_test(
     The p-values of several `k` are each valid for a `k` fixed in advance; the smallest of them is
     not a valid p-value.
 
-    If sampling stops at labelling number l, with h labellings at least as extreme as the observed
-    one, the p-value is :math:`h / l` [1]_. If b of all B labellings are at least as extreme, it is
-    :math:`(b + 1) / (B + 1)`.
+    If b of all B random labellings are at least as extreme as the observed one, the p-value is
+    :math:`(b + 1) / (B + 1)`. If ``method="sequential"`` stops at labelling number l, the p-value
+    is :math:`100 / l` [1]_.
 
     References
     ----------
@@ -284,7 +285,6 @@ def metric_test(
         clusters=clusters,
         order=order,
         n_resamples=n_resamples,
-        n_exceedances=n_exceedances,
         random_state=random_state,
         n_jobs=n_jobs,
         verbose=verbose,
@@ -299,7 +299,7 @@ def _test(
     pos_label: PosLabel,
     average: str | None,
     alternative: str,
-    n_exceedances: int | None,
+    method: str,
     random_state: Any,
     sample_weight: ArrayLike | None = None,
     weights_follow: str = "label",
@@ -310,23 +310,22 @@ def _test(
     **options: Any,
 ) -> Any:
     """Read labels and scores once, compute the metric, and compare it with random labelling."""
+    alternative = check_alternative(alternative)
     if groups is not None or are_rankings(y_true):
-        check_queries_alone(
-            average=average, sample_weight=sample_weight, order=order, n_exceedances=n_exceedances
-        )
+        check_queries_alone(average=average, sample_weight=sample_weight, order=order)
         return significance_of_queries(
             metric,
             y_true,
             y_score,
             groups,
             pos_label=pos_label,
-            alternative=check_alternative(alternative),
+            alternative=alternative,
+            method=method,
             strata=strata,
             clusters=clusters,
             random_state=random_state,
             **options,
         )
-    n_exceedances, alternative = check_stopping(n_exceedances, alternative)
     average, weights_follow = check_average(average), check_weights_follow(weights_follow)
     sample = Sample.read(
         y_true,
@@ -339,11 +338,12 @@ def _test(
         clusters=clusters,
         order=order,
     )
+    method = check_method_of_test(metric.at(sample.n_items), method, alternative)
     if sample.n_classes == 1:
         average = None
     warn_of_design(sample, average, weights_follow)
     options |= {"average": average, "weights_follow": weights_follow}
-    options |= {"alternative": alternative, "n_exceedances": n_exceedances}
+    options |= {"alternative": alternative, "method": method}
     options["random_state"] = as_seed_sequence(random_state)
     if sample.n_classes > 1 and average is None:
         classes = [sample.single(number) for number in range(sample.n_classes)]
@@ -361,18 +361,27 @@ def significance_of(
     *,
     average: str | None = None,
     alternative: str = "greater",
-    n_exceedances: int | None = None,
+    method: str,
     **options: Any,
 ) -> MetricTestResult:
     """Test one class of a sample, or the average over its classes."""
-    statistic, null = observe(metric, sample, average=average, **options)
+    is_sequential = method == "sequential"
+    drawn = "permutation" if is_sequential else method
+    statistic, null = observe(metric, sample, average=average, method=drawn, **options)
+    computed = None
+    if is_sequential:
+        null, known = stopped_distribution(null, statistic, alternative)
+        computed = pvalue_fields(null, statistic, alternative, known)
+    fields = significance_fields(statistic, null, alternative, computed)
+    if is_sequential:
+        fields["method"] = method
     is_of_rows = average is not None or sample.design.weights is not None or sample.is_graded
     hits, ranking = None, None if is_of_rows else sample.rankings[0]
     if metric.counts_hits and ranking is not None:
         hits = plain(metric.at(sample.n_items).count(ranking.tie_sizes, ranking.hits))
     result = MetricTestResult(
         metric=null.statistic,
-        **significance_fields(statistic, null, alternative, n_exceedances=n_exceedances),
+        **fields,
         hits=hits,
         ranking=None if sample.design.restrictions else ranking,
     )
@@ -397,7 +406,6 @@ def average_precision_test(
     clusters: Iterable[Hashable] | None = None,
     order: Iterable[Any] | None = None,
     n_resamples: int = 9999,
-    n_exceedances: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -423,8 +431,10 @@ def average_precision_test(
     alternative : {"greater", "less", "two-sided"}, default="greater"
         Whether small p-values indicate rankings better than chance, worse than chance, or
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
-    method : {"auto", "analytic", "permutation", "normal", "pearson3", "zhang_su"}, default="auto"
-        How the p-value is computed; see :func:`ap_null_distribution`.
+    method : str, default="auto"
+        How the p-value is computed: ``"auto"``, ``"analytic"``, ``"permutation"``,
+        ``"sequential"``, ``"normal"``, ``"pearson3"`` or ``"zhang_su"``; see :func:`metric_test`
+        and :func:`ap_null_distribution`.
     sample_weight : array-like of shape (n_samples,), optional
         Non-negative weights, as in scikit-learn. Equal weights have no effect.
     weights_follow : {"label", "score"}, default="label"
@@ -438,9 +448,8 @@ def average_precision_test(
     strata, clusters, order : array-like of shape (n_samples,), optional
         Stratum, cluster or time of each sample, which restrict how labels are permuted.
     n_resamples : int, default=9999
-        Number of random labellings for ``method="permutation"``.
-    n_exceedances : int, optional
-        Stop sampling after this number of labellings at least as extreme as the observed one.
+        Number of random labellings for ``method="permutation"``, and the largest number of them for
+        ``method="sequential"``.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
@@ -524,7 +533,6 @@ def average_precision_test(
         clusters=clusters,
         order=order,
         n_resamples=n_resamples,
-        n_exceedances=n_exceedances,
         random_state=random_state,
         n_jobs=n_jobs,
         verbose=verbose,
@@ -544,7 +552,6 @@ def recall_at_k_test(
     clusters: Iterable[Hashable] | None = None,
     order: Iterable[Any] | None = None,
     n_resamples: int = 9999,
-    n_exceedances: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -573,14 +580,15 @@ def recall_at_k_test(
     alternative : {"greater", "less", "two-sided"}, default="greater"
         Whether small p-values indicate rankings better than chance, worse than chance, or
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
-    method : {"auto", "analytic", "permutation", "binomial", "normal"}, default="auto"
-        How the p-value is computed; see :func:`metric_null_distribution`.
+    method : str, default="auto"
+        How the p-value is computed: ``"auto"``, ``"analytic"``, ``"permutation"``,
+        ``"sequential"``, ``"binomial"`` or ``"normal"``; see :func:`metric_test` and
+        :func:`metric_null_distribution`.
     strata, clusters, order : array-like of shape (n_samples,), optional
         Stratum, cluster or time of each sample, which restrict how labels are permuted.
     n_resamples : int, default=9999
-        Number of random labellings for ``method="permutation"``.
-    n_exceedances : int, optional
-        Stop sampling after this number of labellings at least as extreme as the observed one.
+        Number of random labellings for ``method="permutation"``, and the largest number of them for
+        ``method="sequential"``.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
@@ -647,7 +655,6 @@ def recall_at_k_test(
         clusters=clusters,
         order=order,
         n_resamples=n_resamples,
-        n_exceedances=n_exceedances,
         random_state=random_state,
         n_jobs=n_jobs,
         verbose=verbose,

@@ -18,7 +18,6 @@ from sklearn_rankinf._null import (
     pvalue_limits,
     pvalue_log_and_error,
     resamples_of,
-    stopped_distribution,
     value_of_perfect_ranking,
 )
 from sklearn_rankinf._ranking import check_confidence_level
@@ -86,14 +85,13 @@ class MetricTestResult(Result):
     alternative : {"greater", "less", "two-sided"}
         The alternative hypothesis.
     method : str
-        The method in use.
+        The method in use. ``"sequential"`` is permutation that stops early.
     n_resamples : int or None
         Number of random labellings that were drawn; 0 if the statistic has a single possible value
-        or all labellings were enumerated; None if `method` is not ``"permutation"``.
+        or all labellings were enumerated; None without permutation.
     n_exceedances : int or None
         Number of random labellings at least as extreme as the observed labelling; for a two-sided
-        test, the smaller of the numbers on the two sides. None if `method` is not
-        ``"permutation"``.
+        test, the smaller of the numbers on the two sides. None without permutation.
     hits : float or None
         Number of positives among the first `k`, a fraction if equal scores straddle k; None for
         metrics that do not count hits.
@@ -102,7 +100,7 @@ class MetricTestResult(Result):
     k : int or None
         The cut-off of the metric.
     pvalue_standard_error : float or None
-        Monte Carlo standard error of `pvalue`; None if `method` is not ``"permutation"``.
+        Monte Carlo standard error of `pvalue`; None without permutation.
 
     See Also
     --------
@@ -243,7 +241,7 @@ class MetricTestResult(Result):
             *others, last = map(str, self.n_positives)
             positives = f"{', '.join(others)} and {last}"
         way = METHODS[self.method].title
-        if self.method == "permutation":
+        if self.n_resamples is not None:
             labellings = getattr(self.null_distribution, "labellings", "labellings")
             drawn = f"{self.n_resamples} random" if self.n_resamples else "all"
             way = f"{way} with {drawn} {labellings}"
@@ -352,18 +350,13 @@ def significance_fields(
     null: NullDistribution,
     alternative: str,
     computed: Mapping[str, Any] | None = None,
-    n_exceedances: int | None = None,
 ) -> dict[str, Any]:
     """Fields shared by the results of all tests.
 
-    `computed` contains the fields of the p-value if they are already known. With `n_exceedances`,
-    sampling of labellings stops at that number of exceedances.
+    `computed` contains the fields of the p-value if they are already known.
     """
-    known = None
-    if n_exceedances is not None:
-        null, known = _stopped_distribution(null, statistic, alternative, n_exceedances)
     if computed is None:
-        computed = pvalue_fields(null, statistic, alternative, known)
+        computed = pvalue_fields(null, statistic, alternative)
     n_resamples, n_extreme = resamples_of(null, statistic, alternative)
     return {
         "statistic": statistic,
@@ -398,17 +391,6 @@ def pvalue_fields(
         "pvalue_high": high,
         "pvalue_is_bound": is_bound,
     }
-
-
-def _stopped_distribution(
-    null: NullDistribution, statistic: Any, alternative: str, n_exceedances: int
-) -> tuple[NullDistribution, tuple[Any, Any, Any] | None]:
-    if null.method != "permutation":
-        raise ValueError(
-            f"n_exceedances={n_exceedances} limits the number of random labellings, and "
-            f"method={null.method!r} draws none; use method='permutation', or omit n_exceedances."
-        )
-    return stopped_distribution(null, statistic, alternative, n_exceedances)
 
 
 def _counts(n_positives: Any) -> int | tuple[int, ...]:

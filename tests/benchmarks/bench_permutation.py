@@ -47,7 +47,7 @@ def against_copairs() -> None:
 
 
 def of_restrictions() -> None:
-    """Ten thousand resamples of a test with strata, clusters and weights, and stopped ones."""
+    """Ten thousand resamples of a test with strata, clusters and weights, and of one that stops."""
     for problem in PROBLEMS:
         y_true, y_score = problem.data
         n_samples = y_true.size
@@ -57,7 +57,7 @@ def of_restrictions() -> None:
             "10 strata": {"strata": np.arange(n_samples) % 10},
             "strata of pairs": {"strata": pairs},
             "clusters of pairs": {"clusters": pairs},
-            "stopped at 20": {"method": "permutation", "n_exceedances": 20},
+            "sequential": {"method": "sequential"},
         }
         calls = {}
         for name, options in ways.items():

@@ -510,12 +510,13 @@ def test_result_of_an_average(average, three_classes):
     assert result.n_positives == (8, 8, 8)
 
 
-def test_sentences_state_the_labellings_of_each_test(three_classes):
-    options = {"method": "permutation", "n_exceedances": 3, "n_resamples": 500}
+def test_sentences_state_the_labellings_of_each_test(three_classes, monkeypatch):
+    monkeypatch.setattr("sklearn_rankinf._null.distribution._N_EXCEEDANCES", 3)
+    options = {"method": "sequential", "n_resamples": 500}
     results = metric_test(*three_classes, metric="dcg", **options).values()
     assert len({result.n_resamples for result in results}) > 1
     for result in results:
-        drawn = f"(permutation test with {result.n_resamples} random labellings"
+        drawn = f"(sequential permutation test with {result.n_resamples} random labellings"
         assert drawn in result.summary()
 
 

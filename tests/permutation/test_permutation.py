@@ -4,6 +4,7 @@ Distributions are compared with all labellings, enumerated from the definition: 
 and one stratum exchange their labels, and scikit-learn computes the value of each labelling.
 """
 
+import functools
 import itertools
 import math
 import pickle
@@ -42,6 +43,7 @@ from sklearn_rankinf import (
     RobustInitialEnhancement,
     average_precision_at_k_score,
     average_precision_test,
+    metric_null_distribution,
     precision_at_k_score,
     recall_at_k_score,
     recall_at_k_test,
@@ -644,25 +646,31 @@ def small_chunks(monkeypatch):
     _DISTRIBUTIONS.clear()
 
 
+@pytest.fixture
+def stopping_at(monkeypatch):
+    """Set the number of exceedances at which the sequential test stops."""
+    return functools.partial(
+        monkeypatch.setattr, "sklearn_rankinf._null.distribution._N_EXCEEDANCES"
+    )
+
+
 @pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("alternative", ["greater", "less"])
-def test_stopped_pvalue_is_that_of_a_loop(case, alternative):
+def test_stopped_pvalue_is_that_of_a_loop(case, alternative, stopping_at):
     test, options = CASES[case]
     y_true, y_score, _ = clustered_data()
-    options = {
-        "method": "permutation",
-        "alternative": alternative,
-        "n_resamples": 999,
-        **options,
-    }
-    null = quiet(test, y_true, y_score, **options).null_distribution
+    options = {"alternative": alternative, "n_resamples": 999, **options}
+    null = quiet(test, y_true, y_score, method="permutation", **options).null_distribution
     if case == "recall":
         draws = null._sample()
     else:
         draws = null._permutation_sample()
-    for n_exceedances in (1, 7, 40, 10_000):
-        result = quiet(test, y_true, y_score, n_exceedances=n_exceedances, **options)
+    for n_exceedances in (100, 1, 7, 40, 10_000):
+        if n_exceedances != 100:
+            stopping_at(n_exceedances)
+        result = quiet(test, y_true, y_score, method="sequential", **options)
+        assert result.method == "sequential"
         p, n_draws, found = sequential(draws, result.statistic, alternative, n_exceedances)
         assert result.pvalue == p
         assert result.n_resamples == n_draws
@@ -686,70 +694,53 @@ def test_stopped_pvalue_is_that_of_a_loop(case, alternative):
 def test_number_of_jobs_and_backend_change_nothing(backend, case):
     test, options = CASES[case]
     y_true, y_score, _ = clustered_data()
-    options = {"method": "permutation", "n_resamples": 999, **options}
-    for n_exceedances in (None, 20):
+    options = {"n_resamples": 999, **options}
+    for method in ("permutation", "sequential"):
         found = set()
         for n_jobs in (None, 1, 2):
             _DISTRIBUTIONS.clear()
             with parallel_config(backend=backend):
-                result = quiet(
-                    test, y_true, y_score, n_exceedances=n_exceedances, n_jobs=n_jobs, **options
-                )
+                result = quiet(test, y_true, y_score, method=method, n_jobs=n_jobs, **options)
             found.add((result.pvalue, result.n_resamples, result.zscore))
         assert len(found) == 1
 
 
-def test_without_a_number_of_exceedances_nothing_changes():
+def test_a_sequential_test_that_does_not_stop_is_a_permutation_test():
     y_true, y_score, _ = clustered_data()
-    options = {"method": "permutation", "n_resamples": 999}
-    plain = average_precision_test(y_true, y_score, **options)
-    never = average_precision_test(y_true, y_score, n_exceedances=1000, **options)
+    plain = average_precision_test(y_true, y_score, method="permutation", n_resamples=499)
+    assert plain.n_exceedances < 100
+    never = average_precision_test(y_true, y_score, method="sequential", n_resamples=499)
     assert plain.pvalue == never.pvalue
-    assert plain.n_resamples == never.n_resamples == 999
+    assert plain.n_resamples == never.n_resamples == 499
     assert plain.pvalue_interval() == never.pvalue_interval()
 
 
 @pytest.mark.parametrize("test", [average_precision_test, NAMED["roc_auc"].test])
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"n_exceedances": 0}, ValueError, "n_exceedances must be at least 1; got 0."),
-        ({"n_exceedances": 2.0}, TypeError, "n_exceedances must be an integer; got 2.0"),
-        (
-            {"n_exceedances": 10, "alternative": "two-sided"},
-            ValueError,
-            "n_exceedances=10 needs a one-sided alternative; got "
-            "'two-sided': use 'greater' or 'less'",
-        ),
-        (
-            {"n_exceedances": 10, "method": "analytic"},
-            ValueError,
-            "n_exceedances=10 limits the number of random labellings, and "
-            "method='analytic' draws none; use method='permutation', or omit n_exceedances.",
-        ),
-        (
-            {"n_exceedances": 10, "method": "normal"},
-            ValueError,
-            "method='normal' draws none",
-        ),
-    ],
-)
-def test_errors_of_stopping(test, options, error, message):
-    with pytest.raises(error, match=message):
-        test(Y, SCORES, **{"method": "permutation", **options})
+def test_errors_of_stopping(test):
+    message = (
+        "method='sequential' needs a one-sided alternative; got alternative='two-sided': use "
+        "alternative='greater' or 'less', or method='permutation'."
+    )
+    with pytest.raises(ValueError, match=message):
+        test(Y, SCORES, method="sequential", alternative="two-sided")
+    with pytest.raises(ValueError, match=r"'permutation', .*'sequential' for .*; got 'stopping'"):
+        test(Y, SCORES, method="stopping")
+    with pytest.raises(ValueError, match="got 'sequential'"):
+        metric_null_distribution(8, 3, method="sequential")
 
 
-def test_a_statistic_with_one_value_needs_no_draws():
-    options = {"method": "permutation", "n_exceedances": 3}
-    for own in (options, {"method": "permutation"}):
-        result = average_precision_test([1, 1, 1], [1, 2, 3], **own)
+def test_a_statistic_with_one_value_needs_no_draws(stopping_at):
+    stopping_at(3)
+    for method in ("permutation", "sequential"):
+        result = average_precision_test([1, 1, 1], [1, 2, 3], method=method)
         assert result.pvalue == 1.0
         assert result.n_resamples == result.n_exceedances == 0
         assert result.pvalue_standard_error == 0.0
         assert_allclose(result.pvalue_interval(), 1.0, rtol=1e-12)
     # Of several classes one may be such a class.
     table = np.array([[1, 0], [1, 1], [1, 0], [1, 1]])
-    results = average_precision_test(table, np.random.default_rng(0).random((4, 2)), **options)
+    scores = np.random.default_rng(0).random((4, 2))
+    results = average_precision_test(table, scores, method="sequential")
     assert results[0].n_resamples == 0
     assert results[1].n_exceedances == 3
 
@@ -761,8 +752,8 @@ def test_a_statistic_with_one_value_needs_no_draws():
 def test_labels_of_one_kind(test, label):
     options = {"strata": list("aabb"), "n_resamples": 99}
     unrestricted = quiet(test, [label] * 4, SCORES)
-    for n_exceedances in (None, 5):
-        result = quiet(test, [label] * 4, SCORES, n_exceedances=n_exceedances, **options)
+    for method in ("auto", "sequential"):
+        result = quiet(test, [label] * 4, SCORES, method=method, **options)
         assert result.statistic == pytest.approx(unrestricted.statistic, abs=1e-15)
         assert result.pvalue == 1.0
         assert math.isnan(result.zscore)
@@ -770,7 +761,8 @@ def test_labels_of_one_kind(test, label):
 
 
 @pytest.mark.numeric
-def test_stopped_pvalues_are_valid():
+def test_stopped_pvalues_are_valid(stopping_at):
+    stopping_at(10)
     # No signal: P(p <= alpha) is at most alpha, within three standard errors.
     rng = np.random.default_rng(8)
     pvalues = []
@@ -779,9 +771,8 @@ def test_stopped_pvalues_are_valid():
         result = average_precision_test(
             y_true,
             np.arange(40.0),
-            method="permutation",
+            method="sequential",
             n_resamples=199,
-            n_exceedances=10,
             random_state=seed,
         )
         pvalues.append(result.pvalue)
@@ -820,10 +811,11 @@ def test_interval_without_exceedances_and_with_nothing_else(sign):
 
 
 @pytest.mark.parametrize("n_exceedances", [1, 5, 30])
-def test_interval_of_a_stopped_pvalue(n_exceedances):
+def test_interval_of_a_stopped_pvalue(n_exceedances, stopping_at):
+    stopping_at(n_exceedances)
     y_true, y_score, clusters = clustered_data()
     result = average_precision_test(
-        y_true, y_score, clusters=clusters, n_exceedances=n_exceedances, random_state=1
+        y_true, y_score, clusters=clusters, method="sequential", random_state=1
     )
     n_draws = result.n_resamples
     assert n_exceedances < n_draws < N_PERMUTATIONS
@@ -834,11 +826,12 @@ def test_interval_of_a_stopped_pvalue(n_exceedances):
     assert stats.nbinom.sf(n_draws - n_exceedances - 1, n_exceedances, high) == pytest.approx(0.05)
 
 
-def test_interval_when_every_draw_is_extreme():
+def test_interval_when_every_draw_is_extreme(stopping_at):
+    stopping_at(5)
     y_true, strata = np.array([1, 0] * 15), np.arange(30) // 2
     # In every pair the positive is behind: nothing is worse.
     result = average_precision_test(
-        y_true, np.arange(30.0), strata=strata, n_exceedances=5, n_resamples=99
+        y_true, np.arange(30.0), strata=strata, method="sequential", n_resamples=99
     )
     assert result.pvalue == 1.0
     assert result.n_resamples == 5

@@ -266,9 +266,10 @@ def test_more_shifts_than_permutations_are_drawn():
     assert abs(drawn.pvalue - expected) <= Z * math.sqrt(expected * (1 - expected) / 399) + 2e-3
 
 
-def test_stopping_early():
+def test_stopping_early(monkeypatch):
+    monkeypatch.setattr("sklearn_rankinf._null.distribution._N_EXCEEDANCES", 10)
     y_true, y_score, times = series(n=300, n_positives=40)
-    options = {"order": times, "n_exceedances": 10}
+    options = {"order": times, "method": "sequential"}
     exact = average_precision_test(y_true, y_score, **options)
     assert exact.pvalue == average_precision_test(y_true, y_score, order=times).pvalue
     drawn = average_precision_test(y_true, y_score, n_resamples=250, **options)

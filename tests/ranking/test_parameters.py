@@ -80,11 +80,6 @@ OF_INTEGERS = {
         30,
         lambda x: metric_test(*DATA, method="permutation", n_resamples=x),
     ),
-    "metric_test, n_exceedances": (
-        "n_exceedances",
-        3,
-        lambda x: metric_test(*DATA, method="permutation", n_resamples=50, n_exceedances=x),
-    ),
     "metric_test, random_state": (
         "random_state",
         3,

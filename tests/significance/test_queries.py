@@ -312,9 +312,9 @@ PAIRS = {"groups": ["a", "a", "b", "b"]}
                 {"sample_weight": [1, 2, 1, 2]},
                 {"order": range(4)},
                 {"average": "macro"},
-                {"n_exceedances": 3},
             )
         ),
+        (ROWS, {**PAIRS, "method": "sequential"}, ValueError, "mean average precision; got 'seq"),
         (([1, 0, 1], [1, 2]), {"groups": ["a", "a"]}, ValueError, "(?i)y_true.*y_score|length"),
         (([1, 0, 1, 0], [4, 3, math.nan, 1]), PAIRS, ValueError, "y_score must be finite"),
         (([1, 0, 2, 0], [4, 3, 2, 1]), PAIRS, ValueError, "label"),
