@@ -71,8 +71,8 @@ class ComputedSettings:
     # blocks.
     worth_conditioning: float = 0.1
     worth_conditioning_roughly: float = 1e3
-    # Hits up to which strata are cheap.
-    quickly_conditioned: int = 64
+    # Hits that add something up to which strata are cheap.
+    quickly_conditioned: int = 128
     most_blocks_of_conditioning: int = 5_000
     # Error above which a distribution that is conditioned on a block is inverted as a whole.
     worth_inversion: float = 1e-2
@@ -389,8 +389,10 @@ class ComputedDistribution:
         Where a block is to be conditioned on lists and contours (`Tails`) come last, but where
         their bounds meet a tolerance, or many hits, sooner.
         """
-        is_quick = not self._tolerance and self._n_counted <= SETTINGS.quickly_conditioned
-        conditions, branches = self._conditions_first and is_quick, self._branches
+        conditions, branches = not self._tolerance and self._conditions_first, self._branches
+        if conditions:
+            n_adding = int(self._counted.sizes[~self._counted.is_inert].sum())
+            conditions = min(self._n_counted, n_adding) <= SETTINGS.quickly_conditioned
 
         def inverted(t: Floats, sign: int) -> TailEstimates:
             return self._tails.tail(t, sign, log_negligible)

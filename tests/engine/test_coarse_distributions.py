@@ -56,6 +56,23 @@ def test_one_block_decides():
     assert stated < 1e-2
 
 
+@pytest.mark.parametrize("k", [20, 100])
+def test_average_precision_of_the_top_of_a_long_list(k):
+    # One hit among the first k ranks adds 1 / (r k), two 1 / (r k) and 2 / (s k), at ranks r < s.
+    n, m = 10**6, 200
+    null = metric_null_distribution(n, m, metric=AveragePrecision(k=k))
+    r, s = np.triu_indices(k, 1)
+    two = 1.0 / (r + 1.0) + 2.0 / (s + 1.0)
+    one = 1.0 / np.arange(1.0, k + 1.0)
+    outside = [hypergeom.pmf(hits, n, m, k) / math.comb(k, hits) for hits in range(3)]
+    three = hypergeom.sf(2, n, m, k)
+    for x in (0.15, 0.35, 0.9):
+        lower = outside[1] * np.sum(one >= x) + outside[2] * np.sum(two >= x)
+        p, error = null.pvalue(x / k), null.relative_error(x / k)
+        assert error < 1e-5
+        assert lower * (1.0 - error) <= p <= (lower + three) * (1.0 + error)
+
+
 def lexicographic_pvalue(labels):
     """Share of labellings that come no later in lexicographic order."""
     n, m = len(labels), sum(labels)
