@@ -236,7 +236,15 @@ class ComputedDistribution:
 
     def quantile(self, q: Floats, sign: int) -> Floats:
         """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
-        found = bracketed(self, q, sign, self._mean, self._std, self._ends)
+        found = np.full(q.shape, self._ends[0 if sign < 0 else 1])
+        if self._has_support:
+            # No value that is reached is rarer than one placement.
+            with np.errstate(divide="ignore"):
+                log_placements = log_binomial(self._n_samples, self._n_positives)
+                open_ = np.flatnonzero(np.log(q) > -log_placements * (1.0 + 1e-12))
+        else:
+            open_ = np.arange(q.size)
+        found[open_] = bracketed(self, q[open_], sign, self._mean, self._std, self._ends)
         if self._statistic.horizon is None:
             return found
         # The smallest value may be an atom: 0 where no hit is counted. Just beyond it, the tail is

@@ -30,9 +30,9 @@ from sklearn_rankinf._statistics.increments import (
 )
 from sklearn_rankinf._statistics.influence import Influence
 
-# Most ranks without ties whose weights are held in memory (0.5 GB).
 # Misses are counted if the worst ranking has this part of what all items would add as hits.
 LEAST_OF_ALL = 1e-3
+# Most ranks without ties whose weights are held in memory (0.5 GB).
 _MOST_RANKS = 20_000_000
 # Words in the name of a class: "F2", "AUC", "Score" and "10"; and words that are abbreviations.
 _WORDS = re.compile(r"[A-Z][0-9]+(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")

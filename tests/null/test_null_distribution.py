@@ -223,6 +223,15 @@ def test_quantiles_are_the_smallest_values_that_reach_the_level(n_samples, n_pos
 
 
 @pytest.mark.numeric
+def test_quantiles_of_less_than_one_placement_are_the_ends():
+    null = ap_null_distribution(300, 20)
+    placement = 1.0 / math.comb(300, 20)
+    assert_array_equal(null.ppf([1e-300, 0.9 * placement]), null.support()[0])
+    assert_array_equal(null.isf([1e-300, 0.9 * placement]), null.support()[1])
+    worst = sum((i + 1) / (281 + i) for i in range(20)) / 20
+    assert_allclose(null.support(), [worst, 1.0], rtol=1e-14)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
