@@ -372,7 +372,7 @@ def check_method(metric: Metric, method: Any) -> str:
 
 def check_method_of_test(metric: Metric, method: Any, alternative: str) -> str:
     """Read a method of the tests of one ranking by a metric."""
-    methods = [*_methods_of(metric), "sequential"]
+    methods = _methods_of(metric, "permutation", "sequential")
     found = str(check_option(method, "method", methods, f" for {metric.title}"))
     if found == "sequential" and alternative == "two-sided":
         raise ValueError(
@@ -382,8 +382,8 @@ def check_method_of_test(metric: Metric, method: Any, alternative: str) -> str:
     return found
 
 
-def _methods_of(metric: Metric) -> list[str]:
-    return ["auto", "analytic", "permutation", *metric.approximations]
+def _methods_of(metric: Metric, *drawn: str) -> list[str]:
+    return ["auto", "analytic", *(drawn or ("permutation",)), *metric.approximations]
 
 
 def _check_zhang_su(n: int, m: int, k: int | None, tie_sizes: Integers | None) -> None:

@@ -19,7 +19,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import simpson
-from scipy.special import gammaln
+from scipy.special import expit, gammaln
 
 from sklearn_rankinf import (
     AveragePrecision,
@@ -508,3 +508,30 @@ def test_scores_do_not_fall_by_more_than_their_resolution(ranker):
     falls = np.maximum.accumulate(scores) - scores
     assert np.all(falls <= [resolution(-score) for score in scores])
     assert scores[-1] > 10.0
+
+
+def test_blocks_that_are_nearly_equal_have_bounds_far_out():
+    # The oracle samples hits of blocks under a tilt of their own, and keeps those of the right sum.
+    sizes = np.full(48, 333)
+    sizes[[12, 24, 36]] = 332
+    hits = np.array([224, 67, 28, 15, 15, 8, 8, 4, 5, 3, 4, 4, 3, 1, 2, 2, 0, 1, 0, 0, 1, 1, 1, 1])
+    hits = np.append(hits, np.zeros(24, dtype=int))
+    n, m = sizes.sum(), hits.sum()
+    weights = (n - np.cumsum(sizes) + sizes / 2) / n
+    value = hits @ weights
+    share = expit(24.9425 * weights - 24.9425 * weights[0] - 0.4033)
+    rng, total, squares, n_draws = np.random.default_rng(0), 0.0, 0.0, 600_000
+    for _ in range(6):
+        drawn = rng.binomial(sizes, share, size=(n_draws // 6, 48))
+        drawn = drawn[(drawn.sum(axis=1) == m) & (drawn @ weights >= value - 1e-9)]
+        log_weights = -drawn @ np.log(share) - (sizes - drawn) @ np.log1p(-share)
+        ways = gammaln([n + 1, m + 1, n - m + 1]) @ [1, -1, -1]
+        of_draws = np.exp(log_weights - ways + 876.7)
+        total, squares = total + of_draws.sum(), squares + (of_draws**2).sum()
+    mean = total / n_draws
+    deviation = math.sqrt(squares / n_draws - mean**2) / math.sqrt(n_draws)
+    assert deviation < 0.05 * mean
+    result = metric_test(Ranking.from_counts(sizes, hits), metric="roc_auc")
+    found = math.exp(result.log10_pvalue * math.log(10.0) + 876.7)
+    assert result.pvalue_relative_error < 0.1
+    assert abs(found - mean) < result.pvalue_relative_error * found + 4.0 * deviation

@@ -723,7 +723,7 @@ def test_errors_of_stopping(test):
     )
     with pytest.raises(ValueError, match=message):
         test(Y, SCORES, method="sequential", alternative="two-sided")
-    with pytest.raises(ValueError, match=r"'permutation', .*'sequential' for .*; got 'stopping'"):
+    with pytest.raises(ValueError, match=r"'permutation', 'sequential', .* for .*; got 'stopping'"):
         test(Y, SCORES, method="stopping")
     with pytest.raises(ValueError, match="got 'sequential'"):
         metric_null_distribution(8, 3, method="sequential")

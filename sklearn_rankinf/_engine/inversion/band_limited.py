@@ -51,8 +51,10 @@ class BandSettings:
     # by this part of it: the rest is for atoms.
     least_wanted: float = 1.0
     part_of_tolerance: float = 0.8
-    # Bounds that are farther apart than a tolerance are tightened with these parts of it in turn.
+    # Bounds that are farther apart than a tolerance are tightened with these parts of it in turn;
+    # without a tolerance, those with a larger error than this are tightened with all useful work.
     finer: tuple[float, ...] = (0.25, 0.0)
+    too_wide: float = 0.1
     # Bounds of narrower bands, which are a factor of 50 apart, are not computed.
     narrowest: float = 0.25
     # Nodes times products of a pass that are affordable, with a tolerance and without one, and for
@@ -123,6 +125,10 @@ class BandLimitedTails:
         Values that the support does not exceed.
     tolerance : float, default=0.0
         Relative error that is accepted; a tenth of it more for each power of ten of the tail.
+    tilts : Tilts, default=None
+        Tilts of the transform, if they are known.
+    spares_work : bool, default=True
+        Whether a narrower band is taken where a wide one takes long.
     """
 
     def __init__(
@@ -134,12 +140,14 @@ class BandLimitedTails:
         support: tuple[float, float],
         tolerance: float = 0.0,
         tilts: Tilts | None = None,
+        spares_work: bool = True,
     ) -> None:
         self._transform, self._support, self._tolerance = transform, support, tolerance
         self._n_samples, self._mean, self._scale = n_samples, mean, scale
         self._tilts = tilts or self._own_tilts()
         times = min(max(n_samples / SETTINGS.many, 1.0), SETTINGS.most_times)
-        work = (SETTINGS.work, SETTINGS.work_if_useful)
+        work = (SETTINGS.work if spares_work else SETTINGS.work_if_useful, SETTINGS.work_if_useful)
+        self._spares_work = spares_work
         self._work, self._useful_work = (
             times * (SETTINGS.work_with_tolerance if tolerance else each) for each in work
         )
@@ -200,7 +208,9 @@ class BandLimitedTails:
         lower, upper, decay = self._bounds_of_tolerance(s, sign, coarse)
         for finer in self._finer:
             log_p, error = _between(lower, upper, decay)
-            are_wide = np.isfinite(error) & (error > accepted_error(self._tolerance, log_p))
+            accepted = accepted_error(self._tolerance, log_p)
+            accepted = accepted if self._tolerance else accepted + SETTINGS.too_wide
+            are_wide = np.isfinite(error) & (error > accepted)
             wide = np.flatnonzero(are_wide)
             if not wide.size:
                 break
@@ -212,8 +222,11 @@ class BandLimitedTails:
 
     @cached_property
     def _finer(self) -> list[BandLimitedTails]:
-        """The same with smaller tolerances."""
+        """The same with smaller tolerances, or with more work."""
         numbers = self._transform, self._n_samples, self._mean, self._scale, self._support
+        if not self._tolerance:
+            more = BandLimitedTails(*numbers, 0.0, self._tilts, spares_work=False)
+            return [more] if self._spares_work else []
         tolerances = {part * self._tolerance for part in SETTINGS.finer} - {self._tolerance}
         return [
             BandLimitedTails(*numbers, tolerance, self._tilts)
