@@ -111,7 +111,8 @@ def test_folds_with_clusters_are_tested_by_themselves(metric, test, named, patie
         assert fold.pvalue == own.pvalue
         assert fold.statistic == pytest.approx(own.statistic, rel=1e-12)
         free = test(y[held_out], scores, method="permutation", n_resamples=499, random_state=3)
-        assert fold.pvalue != free.pvalue
+        # The p-values of both may be the smallest possible one.
+        assert fold.zscore != pytest.approx(free.zscore, rel=1e-3)
     assert result.pvalue == pytest.approx(min(1.0, 3 * result.fold_pvalues.min()))
 
 
