@@ -24,12 +24,9 @@ DISTRIBUTION_OPTIONS = "tie_sizes=None, method='auto', n_resamples=9999, random_
 
 LABELS = "pos_label=1, average=None, alternative='greater', method='auto'"
 
-WEIGHTS = "sample_weight=None, weights_follow='label'"
+DRAWS = "n_resamples=9999, random_state=0, n_jobs=None, verbose=0"
 
-PERMUTATIONS = (
-    "strata=None, clusters=None, order=None, n_resamples=9999, "
-    "random_state=0, n_jobs=None, verbose=0"
-)
+PERMUTATIONS = f"strata=None, clusters=None, order=None, {DRAWS}"
 
 DISPLAY_OPTIONS = (
     "pos_label=1, response_method=('decision_function', 'predict_proba'), name=None, ax=None, "
@@ -122,7 +119,8 @@ SIGNATURES = {
     "average_precision_neg_log10_pvalue": f"(y_true, y_score=None, *, {SCORE_OPTIONS})",
     "average_precision_pvalue": f"(y_true, y_score=None, *, {SCORE_OPTIONS})",
     "average_precision_test": (
-        f"(y_true, y_score=None, *, {LABELS}, {WEIGHTS}, groups=None, {PERMUTATIONS})"
+        f"(y_true, y_score=None, *, {LABELS}, sample_weight=None, groups=None, strata=None, "
+        f"clusters=None, {DRAWS})"
     ),
     "PrecisionRecallPosterior": "(tp, fp, fn, prior=0.5)",
     "PrecisionRecallPosterior.f_score": "(self, beta=1.0)",
@@ -192,7 +190,7 @@ SIGNATURES = {
     "mean_average_precision_score": "(y_true, y_score, *, groups, pos_label=1)",
     "make_significance_scorer": (
         "(metric='average_precision', *, method='auto', output='neg_log10_pvalue', "
-        "pos_label=1, average=None, weights_follow='label', "
+        "pos_label=1, average=None, "
         "n_resamples=999, random_state=0, "
         "response_method=('decision_function', 'predict_proba'))"
     ),
@@ -360,8 +358,6 @@ NULL_DISTRIBUTIONS = [
 # Metrics differ in the approximations that they have, and average precision has a k that may be
 # left out, while those at k take several.
 # The null distribution of any metric also accepts sequences of sizes, and some tests queries.
-# Parameters of average precision alone, the one metric that takes weights.
-OF_WEIGHTS = {"sample_weight", "weights_follow"}
 DIFFER = {"k", "method", "n_samples", "n_positives", "tie_sizes", "y_true"}
 
 
@@ -382,8 +378,9 @@ def test_tests_by_name_have_the_parameters_of_the_test_of_any_metric(name):
     for joint, (kind, _) in own.items():
         # The three ways to restrict permutations share an entry, and are described there in full.
         for parameter in (names.strip() for names in joint.split(",")):
-            assert parameter in separate | {"k"} | OF_WEIGHTS
-            if parameter not in DIFFER | OF_WEIGHTS:
+            # Average precision is the one metric that takes weights.
+            assert parameter in separate | {"k", "sample_weight"}
+            if parameter not in DIFFER | {"sample_weight"}:
                 assert complete[parameter][0] == kind, parameter
 
 

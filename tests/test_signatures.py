@@ -41,7 +41,6 @@ ONE_DEFAULT = (
 # Longer signatures, which combine designs with models or with classes.
 LONGER = {
     "metric_test": 15,
-    "average_precision_test": 16,
 }
 
 

@@ -17,6 +17,7 @@ from sklearn.metrics import make_scorer
 
 from sklearn_rankinf._metrics import as_metric
 from sklearn_rankinf._null import (
+    OF_LABELS,
     NullDistribution,
     check_metric_and_method,
     check_takes_weights,
@@ -28,7 +29,6 @@ from sklearn_rankinf._null import (
 )
 from sklearn_rankinf._ranking import (
     RESPONSE_METHODS,
-    Design,
     PosLabel,
     Sample,
     as_seed_sequence,
@@ -36,7 +36,6 @@ from sklearn_rankinf._ranking import (
     check_integer,
     check_option,
     check_pos_label,
-    check_weights_follow,
     estimator_scores,
 )
 from sklearn_rankinf._results import as_log10
@@ -138,7 +137,6 @@ def make_significance_scorer(
     output: str = "neg_log10_pvalue",
     pos_label: PosLabel = 1,
     average: str | None = None,
-    weights_follow: str = "label",
     n_resamples: int = 999,
     random_state: Any = 0,
     response_method: str | Sequence[str] = RESPONSE_METHODS,
@@ -155,7 +153,8 @@ def make_significance_scorer(
         :func:`metric_test`. A fraction of the samples, as in ``"recall@0.1"``, is usually the
         better cut-off because folds differ in size; a number larger than a fold is an error.
     method : str, default="auto"
-        Method of the p-value: ``"auto"``, ``"analytic"``, ``"permutation"``, an approximation that
+        Method of the p-value: ``"auto"``, ``"analytic"``, ``"permutation"``, with `sample_weight`
+        also ``"permutation_of_labels"`` (see :func:`average_precision_test`), an approximation that
         the null distribution of the metric has, such as ``"normal"``; or ``"both"``, analytic and
         permutation side by side.
     output : str, default="neg_log10_pvalue"
@@ -172,9 +171,6 @@ def make_significance_scorer(
         and with ``method="both"`` only the analytic scorers of the dict fail. `average` is ignored
         for binary labels; if `pos_label` is also left at 1, the larger label is then the positive
         one.
-    weights_follow : {"label", "score"}, default="label"
-        Whether weights move with the labels or stay with the scores when labels are permuted; see
-        :func:`average_precision_test`.
     n_resamples : int, default=999
         Number of random labellings for permutation. The p-value is never below
         ``1 / (n_resamples + 1)``.
@@ -280,10 +276,6 @@ def make_significance_scorer(
     options["average"] = average
     _check_metric(metric, random_state=random_state, **options)
     options |= {"n_resamples": n_resamples, "random_state": random_state}
-    weights_follow = check_weights_follow(weights_follow)
-    if weights_follow != "label":
-        check_takes_weights(metric, f"weights_follow={weights_follow!r}")
-    options["weights_follow"] = weights_follow
     # A worker process finds the metrics of the package by name; custom ones are sent to it.
     _check_response_method(response_method)
     check_pos_label(pos_label)
@@ -323,7 +315,6 @@ def significance_score(
     n_resamples: int = 999,
     random_state: Any = 0,
     in_dict: bool = False,
-    weights_follow: str = "label",
     sample_weight: ArrayLike | None = None,
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
@@ -354,16 +345,16 @@ def significance_score(
     if not several and sample.n_positives == 0:
         if not in_dict or output == "statistic":
             _warn_of_no_positives()
-        sample = replace(sample, design=Design(sample.n_items))
-    averaged: dict[str, Any] = {"average": average if several else None}
-    averaged["weights_follow"] = weights_follow
+        sample = replace(sample, design=sample.design.of_one_value())
+    if not several:
+        average = None
     warns = output == "neg_log10_pvalue" or (output == "pvalue" and not in_dict)
     if warns:
-        warn_of_design(sample, **averaged)
+        warn_of_design(sample, average, method)
     options = {"method": method, "n_resamples": n_resamples, "random_state": random_state}
-    statistic, null = observe(chosen, sample, n_jobs=None, **averaged, **options)
+    statistic, null = observe(chosen, sample, average=average, n_jobs=None, **options)
     if several or sample.design.restrictions:
-        warn_of_undefined(null.statistic, sample, averaged["average"])
+        warn_of_undefined(null.statistic, sample, average)
     # Many folds share the null distribution of a short list without ties, which is cached.
     if sample.n_items > _SHORT or sample.tie_sizes() is not None:
         null = tolerating(null, _TOLERANCE)
@@ -456,6 +447,9 @@ def _check_metric(metric: Any, *, average: Any, method: str, random_state: Any) 
         )
     cut: Any = getattr(chosen, "k", None)
     n_samples = max(4, int(cut) + 1) if isinstance(cut, Integral) else 4
+    if method == OF_LABELS:
+        check_takes_weights(metric, f"method={method!r}")
+        method = "permutation"
     check_metric_and_method(chosen, method, n_samples, 2)
     if not isinstance(random_state, np.random.RandomState | np.random.Generator):
         as_seed_sequence(random_state)

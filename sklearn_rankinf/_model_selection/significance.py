@@ -609,7 +609,8 @@ def _test(
         )
     # A fold of one class has one value, whatever restricts the permutation of its labels.
     free = [
-        fold if fold.has_both else replace(fold, design=Design(fold.n_items)) for fold in held_out
+        fold if fold.has_both else replace(fold, design=fold.design.of_one_value())
+        for fold in held_out
     ]
     test = partial(significance_of, metric, n_jobs=None, **options)
     return in_folds(test, ((fold,) for fold in free), n_jobs)

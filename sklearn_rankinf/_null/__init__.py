@@ -14,6 +14,7 @@ observations    from a sample to the value of a metric and its null distribution
 from sklearn_rankinf._null.critical_values import NOTHING, Region, critical_region, is_significant
 from sklearn_rankinf._null.distribution import (
     METHODS,
+    OF_LABELS,
     NullDistribution,
     is_upper_bound,
     monte_carlo_error,

@@ -802,9 +802,15 @@ class NullMethod:
     reference: str = ""
 
 
+# The method that permutes labels alone, while the weights of samples stay with the scores.
+OF_LABELS = "permutation_of_labels"
+
 METHODS = {
     "analytic": NullMethod("exact test", lambda null: null._exact_distribution()),
     "permutation": NullMethod("permutation test", lambda null: null._of_labellings()),
+    OF_LABELS: NullMethod(
+        "permutation test of the labels alone", lambda null: null._of_labellings()
+    ),
     "sequential": NullMethod(
         "sequential permutation test",
         lambda null: null._of_labellings(),

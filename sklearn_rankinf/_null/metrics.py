@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankinf._metrics import AveragePrecision, as_metric
-from sklearn_rankinf._null.distribution import NullDistribution
+from sklearn_rankinf._null.distribution import OF_LABELS, NullDistribution
 from sklearn_rankinf._null.hits import TopKNullDistribution
 from sklearn_rankinf._null.mean import MeanNullDistribution, checked_sizes
 from sklearn_rankinf._null.ranks import ListedNullDistribution, RankNullDistribution
@@ -372,7 +372,8 @@ def check_method(metric: Metric, method: Any) -> str:
 
 def check_method_of_test(metric: Metric, method: Any, alternative: str) -> str:
     """Read a method of the tests of one ranking by a metric."""
-    methods = _methods_of(metric, "permutation", "sequential")
+    of_labels = [OF_LABELS] if metric.takes_weights else []
+    methods = _methods_of(metric, "permutation", "sequential", *of_labels)
     found = str(check_option(method, "method", methods, f" for {metric.title}"))
     if found == "sequential" and alternative == "two-sided":
         raise ValueError(

@@ -14,7 +14,7 @@ from sklearn_rankinf._metrics import (
     undefined_value,
     value_of,
 )
-from sklearn_rankinf._null.distribution import NullDistribution
+from sklearn_rankinf._null.distribution import OF_LABELS, NullDistribution
 from sklearn_rankinf._null.metrics import check_method, frozen_null_distribution
 from sklearn_rankinf._null.permuted import permutation_distribution
 from sklearn_rankinf._null.ranks import rounding_of
@@ -41,16 +41,18 @@ def observe(
     sample: Sample,
     *,
     average: str | None = None,
-    weights_follow: str = "label",
     method: str,
     **options: Any,
 ) -> Observed:
     """Value and null distribution of a metric of one class, or of its average over classes."""
     exchange = exchange_of(sample)
+    weights_stay = method == OF_LABELS
+    if weights_stay:
+        method = _permutation_of_labels(sample)
     if sample.is_graded:
         return _observe_grades(metric, sample, exchange, method=method, **options)
     if average is not None or sample.design.weights is not None:
-        options |= {"method": method, "average": average, "weights_follow": weights_follow}
+        options |= {"method": method, "average": average, "weights_stay": weights_stay}
         return _observe_rows(metric, sample, exchange, **options)
     if exchange is None:
         return observe_ranking(sample.rankings[0], metric, method=method, **options)
@@ -126,7 +128,7 @@ def _observe_rows(
     *,
     average: str | None,
     method: str,
-    weights_follow: str,
+    weights_stay: bool,
     **options: Any,
 ) -> Observed:
     """Observe a metric with weights, or its average over classes, whose label rows are permuted."""
@@ -143,7 +145,7 @@ def _observe_rows(
         [sample] if average == "micro" else classes,
         "weighted" if average == "weighted" else "macro",
         statistic,
-        weights_follow,
+        weights_stay,
         exchange,
     )
     is_binary = average is None
@@ -196,13 +198,24 @@ def check_takes_weights(metric: Any, what: str = "sample_weight") -> None:
         )
 
 
-def warn_of_design(sample: Sample, average: str | None, weights_follow: str) -> None:
+def _permutation_of_labels(sample: Sample) -> str:
+    """The method of the null distribution if labels alone are permuted and weights stay."""
+    if not sample.design.is_weighted:
+        raise ValueError(
+            f"method={OF_LABELS!r} permutes the labels of samples with weights, but no "
+            "sample_weight is given: pass it to average_precision_test or to the scorer, or use "
+            "method='permutation'."
+        )
+    return "permutation"
+
+
+def warn_of_design(sample: Sample, average: str | None, method: str) -> None:
     """Warn about weights, and about the first class or table with few different labellings."""
     exchange = exchange_of(sample)
     weights = sample.design.weights
-    messages = [] if weights is None else [weights_warning(sample, weights_follow, exchange)]
+    messages = [] if weights is None else [weights_warning(sample, method == OF_LABELS, exchange)]
     if exchange is not None:
-        moving = weights if weights_follow == "label" else None
+        moving = None if method == OF_LABELS else weights
         parts = [sample.labels]
         if average is None:
             parts = np.split(sample.labels, sample.n_classes, axis=1)

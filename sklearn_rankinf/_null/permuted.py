@@ -148,14 +148,14 @@ class ListedPermutationDistribution(PermutationDistribution):
 
     See Also
     --------
-    sklearn_rankinf.average_precision_test : Test whose result contains such a distribution if
-        `order` is given.
+    sklearn_rankinf.metric_test : Test whose result contains such a distribution if `order` is
+        given.
 
     Examples
     --------
-    >>> from sklearn_rankinf import average_precision_test
+    >>> from sklearn_rankinf import metric_test
     >>> y_true, y_score = [1] * 20 + [0] * 180, range(200, 0, -1)
-    >>> result = average_precision_test(y_true, list(y_score), order=range(200))
+    >>> result = metric_test(y_true, list(y_score), order=range(200))
     >>> round(result.pvalue * 200, 9), round(result.null_distribution.support()[1], 9)
     (1.0, 1.0)
     """

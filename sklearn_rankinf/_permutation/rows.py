@@ -1,7 +1,7 @@
 """Permuted rows of labels, for metrics with weights or averaged over classes.
 
 Row j of the labels is assigned to item ``where[j]``; the items keep their scores. Weights either
-move with the rows of labels (``weights_follow="label"``) or stay with the items (``"score"``).
+move with the rows of labels, or stay with the items.
 Neither weighted nor averaged average precision is additive in a single set of hits, so that there
 is no exact null distribution, and the test is a permutation test ("Weights" and "Averages over
 classes" in doc/theory.rst).
@@ -36,9 +36,7 @@ _DEPENDENT = 1e-3
 _RUN = 10
 
 
-def weights_warning(
-    sample: Sample, weights_follow: str, exchange: AnyExchange | None
-) -> str | None:
+def weights_warning(sample: Sample, weights_stay: bool, exchange: AnyExchange | None) -> str | None:
     """Text of a warning if weights depend on what they are permuted against, otherwise None.
 
     Weights that stay with the scores must not depend on the labels of samples with neighbouring
@@ -55,26 +53,26 @@ def weights_warning(
     assert sample.design.weights is not None
     labels, weights = sample.labels[rows], sample.design.weights[rows]
     scores = np.column_stack(sample.scores)[rows]
-    if weights_follow == "score":
+    if weights_stay:
         found = _relation_to_labels(labels, scores, weights, classes)
         if found is None:
             return None
         return (
-            f"sample_weight depends on the labels ({found}): with weights_follow='score' only the "
-            "labels are permuted, so the weights match the observed labels but not the permuted "
-            "ones, and the p-value may be far too small. "
-            "If the weights were computed from the labels, such as class weights, use "
-            "weights_follow='label', which permutes labels and weights together."
+            f"sample_weight depends on the labels ({found}): with method='permutation_of_labels' "
+            "only the labels are permuted, so the weights match the observed labels but not the "
+            "permuted ones, and the p-value may be far too small. If the weights were computed "
+            "from the labels, such as class weights, use "
+            "method='permutation', which permutes labels and weights together."
         )
     found = _relation_to_scores(labels, scores, weights, classes)
     if found is None:
         return None
     return (
         f"sample_weight depends on the scores among samples with the same label ({found}): with "
-        "weights_follow='label' labels and weights are permuted together over the scores, so a "
+        "method='permutation' labels and weights are permuted together over the scores, so a "
         "relation between weights and scores counts as evidence against random labelling, and the "
         "p-value may be too small. If the weights were computed from the scores, or from the data "
-        "behind the scores, use weights_follow='score', which permutes only the labels."
+        "behind the scores, use method='permutation_of_labels', which permutes only the labels."
     )
 
 
@@ -330,7 +328,7 @@ class PermutedRows:
         samples: Sequence[Sample],
         average: str,
         statistic: Statistic,
-        weights_follow: str,
+        weights_stay: bool,
         exchange: AnyExchange | None = None,
     ) -> None:
         self.rankings = rankings = [_Cells(sample) for sample in samples]
@@ -338,18 +336,18 @@ class PermutedRows:
         self._average = average
         self._statistic = statistic
         self.exchange = exchange
-        self._weights_follow = None if weights is None else weights_follow
+        self._weights_stay = None if weights is None else weights_stay
         self._lists: list[_Unweighted | _WeightsOfItems | _WeightsOfLabels]
         if weights is None:
             self._lists = [_Unweighted(cells, statistic) for cells in rankings]
-        elif weights_follow == "score":
+        elif weights_stay:
             self._lists = [_WeightsOfItems(cells, weights) for cells in rankings]
         else:
             self._lists = [_WeightsOfLabels(cells, weights) for cells in rankings]
 
     def __repr__(self) -> str:
         average = f"average={self._average!r}, n_lists={len(self._lists)}"
-        return f"{average}, weights_follow={self._weights_follow!r}"
+        return f"{average}, weights_stay={self._weights_stay!r}"
 
     @property
     def _n_items(self) -> int:

@@ -46,7 +46,6 @@ from sklearn_rankinf._ranking.validation import (
     check_real,
     check_tie_sizes,
     check_verbose,
-    check_weights_follow,
     class_names,
     holds_rankers,
     numbered,

@@ -41,7 +41,8 @@ class Design:
     `strata`, `clusters` and `groups` number from 0 the stratum, the cluster and the query of each
     item, in order of appearance, and `names` lists what was numbered. `positions` are numbers in
     the order of the times of the items: labels are shifted along them, or clusters are blocks that
-    are permuted. `weights` are relative to the largest one, and None if they are equal.
+    are permuted. `weights` are relative to the largest one, and None if they are equal;
+    `is_weighted` says whether any were given.
     """
 
     n_items: int
@@ -50,6 +51,7 @@ class Design:
     groups: Integers | None = None
     positions: Integers | None = None
     weights: Floats | None = None
+    is_weighted: bool = False
     names: dict[str, list[Any]] = field(default_factory=dict)
 
     @classmethod
@@ -72,6 +74,7 @@ class Design:
             **codes,
             positions=None if order is None else _as_positions(order, strata, n_items),
             weights=None if sample_weight is None else as_weights(sample_weight, n_items),
+            is_weighted=sample_weight is not None,
             names=names,
         )
 
@@ -85,8 +88,13 @@ class Design:
             **codes,
             positions=None if self.positions is None else self.positions[rows],
             weights=None if self.weights is None else self.weights[rows],
+            is_weighted=self.is_weighted,
             names=names,
         )
+
+    def of_one_value(self) -> Design:
+        """The design of a sample of one class, whose only value no design changes."""
+        return Design(self.n_items, is_weighted=self.is_weighted)
 
     def rows_of_queries(self) -> dict[Any, Integers]:
         assert self.groups is not None

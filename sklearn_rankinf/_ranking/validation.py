@@ -826,10 +826,6 @@ def check_average(average: Any) -> str | None:
     return found
 
 
-def check_weights_follow(weights_follow: Any) -> str:
-    return str(check_option(weights_follow, "weights_follow", ("label", "score")))
-
-
 def as_numbers(values: Any, name: str) -> Floats:
     """Read one number or an array of numbers, nan included, as floats."""
     if type(values) is float or (isinstance(values, np.ndarray) and values.dtype == np.float64):

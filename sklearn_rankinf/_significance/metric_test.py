@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from sklearn_rankinf._metrics import AveragePrecision, RecallAtK, as_metric, check_queries_alone
 from sklearn_rankinf._null import (
+    OF_LABELS,
     check_method_of_test,
     masses,
     observe,
@@ -26,7 +27,6 @@ from sklearn_rankinf._ranking import (
     as_seed_sequence,
     check_alternative,
     check_average,
-    check_weights_follow,
 )
 from sklearn_rankinf._results import plain
 from sklearn_rankinf._significance.queries import are_rankings, significance_of_queries
@@ -302,10 +302,9 @@ def _test(
     method: str,
     random_state: Any,
     sample_weight: ArrayLike | None = None,
-    weights_follow: str = "label",
     strata: Iterable[Hashable] | None,
     clusters: Iterable[Hashable] | None,
-    order: Iterable[Any] | None,
+    order: Iterable[Any] | None = None,
     groups: Iterable[Hashable] | None = None,
     **options: Any,
 ) -> Any:
@@ -326,7 +325,7 @@ def _test(
             random_state=random_state,
             **options,
         )
-    average, weights_follow = check_average(average), check_weights_follow(weights_follow)
+    average = check_average(average)
     sample = Sample.read(
         y_true,
         y_score,
@@ -341,9 +340,8 @@ def _test(
     method = check_method_of_test(metric.at(sample.n_items), method, alternative)
     if sample.n_classes == 1:
         average = None
-    warn_of_design(sample, average, weights_follow)
-    options |= {"average": average, "weights_follow": weights_follow}
-    options |= {"alternative": alternative, "method": method}
+    warn_of_design(sample, average, method)
+    options |= {"average": average, "alternative": alternative, "method": method}
     options["random_state"] = as_seed_sequence(random_state)
     if sample.n_classes > 1 and average is None:
         classes = [sample.single(number) for number in range(sample.n_classes)]
@@ -373,7 +371,7 @@ def significance_of(
         null, known = stopped_distribution(null, statistic, alternative)
         computed = pvalue_fields(null, statistic, alternative, known)
     fields = significance_fields(statistic, null, alternative, computed)
-    if is_sequential:
+    if is_sequential or method == OF_LABELS:
         fields["method"] = method
     is_of_rows = average is not None or sample.design.weights is not None or sample.is_graded
     hits, ranking = None, None if is_of_rows else sample.rankings[0]
@@ -400,11 +398,9 @@ def average_precision_test(
     alternative: str = "greater",
     method: str = "auto",
     sample_weight: ArrayLike | None = None,
-    weights_follow: str = "label",
     groups: Iterable[Hashable] | None = None,
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
-    order: Iterable[Any] | None = None,
     n_resamples: int = 9999,
     random_state: Any = 0,
     n_jobs: int | None = None,
@@ -433,20 +429,21 @@ def average_precision_test(
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
     method : str, default="auto"
         How the p-value is computed: ``"auto"``, ``"analytic"``, ``"permutation"``,
-        ``"sequential"``, ``"normal"``, ``"pearson3"`` or ``"zhang_su"``; see :func:`metric_test`
-        and :func:`ap_null_distribution`.
+        ``"permutation_of_labels"``, ``"sequential"``, ``"normal"``, ``"pearson3"`` or
+        ``"zhang_su"``; see :func:`metric_test` and :func:`ap_null_distribution`. They differ in
+        what happens to weights. With ``"permutation"``, the choice of ``"auto"`` for unequal
+        weights, labels and weights are permuted together over the scores: valid if weights and
+        scores are related only through the labels, as for class weights. With
+        ``"permutation_of_labels"``, which needs `sample_weight`, the labels are permuted and the
+        weights stay with the scores: valid if weights and labels are related only through the
+        scores. A warning is given if a rank test finds another relation.
     sample_weight : array-like of shape (n_samples,), optional
         Non-negative weights, as in scikit-learn. Equal weights have no effect.
-    weights_follow : {"label", "score"}, default="label"
-        Whether weights stay with the labels or with the scores under the null hypothesis. With
-        ``"label"`` labels and weights are permuted together over the scores: valid if weights and
-        scores are related only through the labels, as for class weights. With ``"score"`` the
-        weights stay with the scores and the labels are permuted: valid if weights and labels are
-        related only through the scores. A warning is given if a rank test finds another relation.
     groups : array-like of shape (n_samples,), optional
         The query of each sample, to test mean average precision over the queries, and each query.
-    strata, clusters, order : array-like of shape (n_samples,), optional
-        Stratum, cluster or time of each sample, which restrict how labels are permuted.
+    strata, clusters : array-like of shape (n_samples,), optional
+        Stratum or cluster of each sample, which restrict how labels are permuted. For a series in
+        time see `order` of :func:`metric_test`.
     n_resamples : int, default=9999
         Number of random labellings for ``method="permutation"``, and the largest number of them for
         ``method="sequential"``.
@@ -472,9 +469,9 @@ def average_precision_test(
     -----
     UndefinedMetricWarning, UserWarning
         If the metric is undefined, or none of the positives has a positive weight, or a permutation
-        may not be valid; see :func:`metric_test`. Also if weights that follow labels are related to
-        the scores of samples with the same label, or weights that follow scores to the labels of
-        samples with similar scores.
+        may not be valid; see :func:`metric_test`. Also if permuted weights are related to the
+        scores of samples with the same label, or weights that stay to the labels of samples with
+        similar scores.
 
     See Also
     --------
@@ -490,15 +487,14 @@ def average_precision_test(
     is the number of positives and :math:`T_b` the number of samples from the top down to its end.
     Its distribution under random selection was studied in [1]_.
 
-    With weights, sums of weights replace the numbers of samples and positives. Weights that follow
-    labels are tested by permuting whole rows of labels. If weights computed from the labels, such
-    as class weights, stay with the scores, a true null hypothesis is almost always rejected. If
-    weights computed from the scores follow the labels, it is rejected too often: 12 percent at a
-    level of 5 percent for weights exp(score), with 50 positives among 500. If weights are related
-    to both, neither choice is valid. A warning is given if the rank correlation of weights and
-    scores within labels, or that of weights and labels within runs of ten samples with similar
-    scores, has a p-value below 0.001. This check respects strata, counts a cluster as one sample,
-    and is omitted along a series.
+    With weights, sums of weights replace the numbers of samples and positives. If weights computed
+    from the labels, such as class weights, stay with the scores, a true null hypothesis is almost
+    always rejected. If weights computed from the scores are permuted with the labels, it is
+    rejected too often: 12 percent at a level of 5 percent for weights exp(score), with 50 positives
+    among 500. If weights are related to both, neither choice is valid. A warning is given if the
+    rank correlation of weights and scores within labels, or that of weights and labels within runs
+    of ten samples with similar scores, has a p-value below 0.001. This check respects strata and
+    counts a cluster as one sample.
 
     References
     ----------
@@ -527,11 +523,9 @@ def average_precision_test(
         alternative=alternative,
         method=method,
         sample_weight=sample_weight,
-        weights_follow=weights_follow,
         groups=groups,
         strata=strata,
         clusters=clusters,
-        order=order,
         n_resamples=n_resamples,
         random_state=random_state,
         n_jobs=n_jobs,

@@ -35,6 +35,7 @@ from sklearn_rankinf import (
     cross_val_comparison,
     cross_val_significance,
     make_significance_scorer,
+    metric_test,
     search_permutation_test,
 )
 from sklearn_rankinf._model_selection.folds import (
@@ -820,7 +821,7 @@ def test_folds_of_a_series_are_tested_by_themselves(options, series):
     for fold, (train, held_out) in zip(result.fold_tests, cv.split(X), strict=True):
         scores = clone(MEANS).fit(X[train], y[train]).decision_function(X[held_out])
         own_options = {name: of_items[held_out] for name, of_items in options.items()}
-        own = average_precision_test(
+        own = metric_test(
             y[held_out], scores, order=held_out, n_resamples=299, random_state=0, **own_options
         )
         assert fold.pvalue == own.pvalue
@@ -894,7 +895,7 @@ def test_folds_of_whole_series(series):
         result.fold_tests, GroupKFold(2).split(X, y, plant), strict=True
     ):
         scores = clone(MEANS).fit(X[train], y[train]).decision_function(X[held_out])
-        own = average_precision_test(
+        own = metric_test(
             y[held_out],
             scores,
             order=held_out,

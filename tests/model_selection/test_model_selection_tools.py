@@ -44,6 +44,7 @@ from sklearn_rankinf import (
     average_precision_significance_scorer,
     average_precision_test,
     make_significance_scorer,
+    metric_test,
     recall_at_k_test,
 )
 
@@ -578,9 +579,7 @@ def restricted_by_hand(X, y, patient, cv, restriction, **options):
     for train, held_out in cv.split(X, y, patient):
         scores = LogisticRegression().fit(X[train], y[train]).decision_function(X[held_out])
         own = {name: np.asarray(values)[held_out] for name, values in restriction.items()}
-        results.append(
-            average_precision_test(y[held_out], scores, n_resamples=199, **own, **options)
-        )
+        results.append(metric_test(y[held_out], scores, n_resamples=199, **own, **options))
     return results
 
 
@@ -703,14 +702,14 @@ def test_clusters_whose_labels_differ_fail_the_scorer_alone(patients):
 
 @pytest.mark.usefixtures("routing")
 @MAY_SATURATE
-def test_weights_follow_of_routed_weights(data, weights):
+def test_labels_alone_are_permuted_with_routed_weights(data, weights):
     X, y = data
     scoring = make_significance_scorer(
-        output="pvalue", n_resamples=199, weights_follow="score"
+        output="pvalue", n_resamples=199, method="permutation_of_labels"
     ).set_score_request(sample_weight=True)
     model = LogisticRegression().set_fit_request(sample_weight=False)
     scores = cross_val_score(model, X, y, cv=CV, scoring=scoring, params={"sample_weight": weights})
-    results = weighted_by_hand(LogisticRegression(), X, y, weights, weights_follow="score")
+    results = weighted_by_hand(LogisticRegression(), X, y, weights, method="permutation_of_labels")
     assert scores == pytest.approx([r.pvalue for r in results], rel=1e-12)
 
 

@@ -460,29 +460,36 @@ def test_other_metrics_refuse_weights(metric, shown):
         score(scorer, [0, 1, 0], [0.1, 0.2, 0.3], sample_weight=[1.0, 2.0, 3.0])
 
 
-@pytest.mark.parametrize("weights_follow", ["label", "score"])
+@pytest.mark.parametrize("method", ["auto", "permutation_of_labels"])
 @MAY_SATURATE
-def test_weights_follow(weights_follow, rankings):
+def test_permutation_of_weights(method, rankings):
     y_true, y_score = rankings[2]
     weights = np.random.default_rng(2).random(len(y_true)) ** 4 + 0.1
-    scorer = make_significance_scorer(
-        weights_follow=weights_follow, output="pvalue", n_resamples=99
-    )
+    scorer = make_significance_scorer(method=method, output="pvalue", n_resamples=99)
     expected = average_precision_test(
-        y_true, y_score, sample_weight=weights, weights_follow=weights_follow, n_resamples=99
+        y_true, y_score, sample_weight=weights, method=method, n_resamples=99
     )
     assert score(scorer, y_true, y_score, sample_weight=weights) == expected.pvalue
-    both = make_significance_scorer(weights_follow=weights_follow, output="all", n_resamples=99)
+    both = make_significance_scorer(method=method, output="all", n_resamples=99)
     assert score(both["pvalue"], y_true, y_score, sample_weight=weights) == expected.pvalue
-    # Without weights there is nothing that follows.
-    exact = average_precision_test(y_true, y_score).pvalue
-    assert score(scorer, y_true, y_score) == pytest.approx(exact, rel=ACCEPTED)
+    if method == "auto":
+        exact = average_precision_test(y_true, y_score).pvalue
+        assert score(scorer, y_true, y_score) == pytest.approx(exact, rel=ACCEPTED)
+        return
+    with pytest.raises(ValueError, match="but no sample_weight is given"):
+        _ = score(scorer, y_true, y_score)
+    # Without positives a fold has no evidence.
+    with pytest.warns(UndefinedMetricWarning):
+        assert score(scorer, 0 * y_true, y_score, sample_weight=weights) == 1.0
+    equal = score(scorer, y_true, y_score, sample_weight=np.ones(len(y_true)))
+    drawn = average_precision_test(y_true, y_score, method="permutation", n_resamples=99)
+    assert equal == drawn.pvalue
 
 
 @MAY_SATURATE
 def test_weights_that_depend_on_labels_give_one_warning_in_a_dict(rankings):
     y_true, y_score = rankings[2]
-    scorers = all_outputs(weights_follow="score", n_resamples=9)
+    scorers = all_outputs(method="permutation_of_labels", n_resamples=9)
     with pytest.warns(UserWarning, match="sample_weight depends on the labels") as record:
         _ = [score(s, y_true, y_score, sample_weight=1.0 + y_true) for s in scorers.values()]
     texts = [str(w.message) for w in record if "sample_weight" in str(w.message)]
@@ -754,11 +761,10 @@ def test_saturation_of_weighted_and_averaged_statistics():
         ({"n_resamples": 0}, ValueError, "n_resamples must be at least 1; got 0"),
         ({"n_resamples": 9.5}, TypeError, "n_resamples must be an integer; got 9.5"),
         ({"random_state": -1}, ValueError, "random_state must be at least 0; got -1"),
-        ({"weights_follow": "rank"}, ValueError, "weights_follow must be one of 'label', 'score'"),
         (
-            {"metric": "roc_auc", "weights_follow": "score"},
+            {"metric": "roc_auc", "method": "permutation_of_labels"},
             ValueError,
-            "metric='roc_auc' takes no weights_follow='score': leave it out",
+            "metric='roc_auc' takes no method='permutation_of_labels': leave it out",
         ),
         ({"random_state": "x"}, ValueError, "random_state must be an int, .* got 'x'"),
         ({"response_method": "transform"}, ValueError, "response_method must be one of"),

@@ -196,8 +196,10 @@ def test_average_precision_at_k(restriction, normalize):
 
 
 @pytest.mark.parametrize("restriction", RESTRICTIONS)
-@pytest.mark.parametrize("follow", ["label", "score"])
-def test_weighted(restriction, follow):
+@pytest.mark.parametrize(
+    ("follow", "method"), [("label", "auto"), ("score", "permutation_of_labels")]
+)
+def test_weighted(restriction, follow, method):
     y_true = np.array([1, 1, 0, 0, 1, 0, 0, 1])
     y_score = np.array([3, 1, 2, 2, 0, 5, 1, 4]) / 4
     options = {
@@ -218,7 +220,7 @@ def test_weighted(restriction, follow):
         y_true,
         y_score,
         sample_weight=weights,
-        weights_follow=follow,
+        method=method,
         **options,
     )
     expected = average_precision_score(y_true, y_score, sample_weight=weights)
@@ -514,15 +516,17 @@ def test_few_labellings_of_few_samples():
     )
 
 
-@pytest.mark.parametrize("follow", ["label", "score"])
-def test_few_labellings_with_weights_and_classes(follow):
+@pytest.mark.parametrize(
+    ("follow", "method"), [("label", "auto"), ("score", "permutation_of_labels")]
+)
+def test_few_labellings_with_weights_and_classes(follow, method):
     # Weights that move with labels make more arrangements.
     weights, strata = [1.0, 2.0, 1.0, 3.0, 1.0, 2.0], list("aaabbb")
     _, message = labelling_warning(
         [1, 0, 0, 1, 0, 0],
         np.arange(6.0),
         sample_weight=weights,
-        weights_follow=follow,
+        method=method,
         strata=strata,
     )
     assert f"leave {36 if follow == 'label' else 9} different labellings" in message

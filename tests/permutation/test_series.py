@@ -36,12 +36,12 @@ from sklearn_rankinf import (
     ReciprocalRank,
     RobustInitialEnhancement,
     average_precision_at_k_score,
-    average_precision_test,
     metric_test,
     precision_at_k_score,
     recall_at_k_score,
     recall_at_k_test,
 )
+from sklearn_rankinf._model_selection.scorers import significance_score
 from sklearn_rankinf._permutation import draws as sampling
 from sklearn_rankinf._permutation.exchange import Exchange, Shifts
 
@@ -61,7 +61,7 @@ def zipf_score(y_true, y_score):
 
 
 TESTS = {
-    "average_precision": (average_precision_test, average_precision_score, {}),
+    "average_precision": (metric_test, average_precision_score, {}),
     "at_k": (average_precision_at_k_test, average_precision_at_k_score, {"k": 4}),
     "roc_auc": (NAMED["roc_auc"].test, roc_auc_score, {}),
     "dcg": (dcg_test, lambda y, s: dcg_score([y], [s]), {}),
@@ -189,7 +189,7 @@ def test_a_custom_metric():
 
 def test_the_smallest_pvalue_is_one_over_the_number_of_shifts():
     y_true = np.r_[np.ones(10, int), np.zeros(390, int)]
-    result = average_precision_test(y_true, -np.arange(400.0), order=np.arange(400))
+    result = metric_test(y_true, -np.arange(400.0), order=np.arange(400))
     assert result.pvalue == pytest.approx(1 / 400, rel=1e-12)
     assert result.statistic == 1.0
 
@@ -198,28 +198,31 @@ def test_a_periodic_series_has_fewer_labellings():
     y_true = np.tile([1, 0, 0, 0], 30)
     y_score = np.random.default_rng(0).normal(size=120) + y_true * 9.0
     with pytest.warns(UserWarning, match="Circular shifts leave 4 different labellings, so that"):
-        result = average_precision_test(y_true, y_score, order=range(120))
+        result = metric_test(y_true, y_score, order=range(120))
     assert result.pvalue == pytest.approx(1 / 4, rel=1e-12)
 
 
-@pytest.mark.parametrize("follow", ["label", "score"])
-def test_weighted(follow):
+@pytest.mark.parametrize(
+    ("follow", "method"), [("label", "auto"), ("score", "permutation_of_labels")]
+)
+def test_weighted(follow, method):
     y_true, y_score, times = series(seed=2)
     weights = np.random.default_rng(3).random(24) + 0.1
     values = []
     for rows in all_shifts(np.column_stack([y_true, weights]), times):
         own = rows[:, 1] if follow == "label" else weights
         values.append(average_precision_score(rows[:, 0], y_score, sample_weight=own))
-    result = quiet(
-        average_precision_test,
+    found = quiet(
+        significance_score,
         y_true,
         y_score,
+        output="pvalue",
+        method=method,
         sample_weight=weights,
-        weights_follow=follow,
         order=times,
     )
     observed = average_precision_score(y_true, y_score, sample_weight=weights)
-    assert result.pvalue == pytest.approx(share(values, observed), rel=1e-12)
+    assert found == pytest.approx(share(values, observed), rel=1e-12)
 
 
 @pytest.mark.parametrize("average", ["macro", "weighted", "micro"])
@@ -230,17 +233,17 @@ def test_averages_over_classes(average):
     values = [
         average_precision_score(y, scores, average=average) for y in all_shifts(labels, times)
     ]
-    result = quiet(average_precision_test, y_true, scores, average=average, order=times)
+    result = quiet(metric_test, y_true, scores, average=average, order=times)
     observed = average_precision_score(labels, scores, average=average)
     assert result.pvalue == pytest.approx(share(values, observed), rel=1e-12)
 
 
 def test_chunks_and_jobs_change_nothing(monkeypatch):
     y_true, y_score, times = series(n=200, n_positives=30)
-    expected = average_precision_test(y_true, y_score, order=times)
+    expected = metric_test(y_true, y_score, order=times)
     monkeypatch.setattr(sampling, "RANKS_PER_CHUNK", 700)
     for n_jobs in (None, 2):
-        found = average_precision_test(y_true, y_score, order=times, n_jobs=n_jobs)
+        found = metric_test(y_true, y_score, order=times, n_jobs=n_jobs)
         assert found.pvalue == expected.pvalue
         assert found.zscore == expected.zscore
 
@@ -248,15 +251,15 @@ def test_chunks_and_jobs_change_nothing(monkeypatch):
 @pytest.mark.numeric
 def test_more_shifts_than_permutations_are_drawn():
     y_true, y_score, times = series(n=300, n_positives=40)
-    exact = average_precision_test(y_true, y_score, order=times)
-    drawn = average_precision_test(y_true, y_score, order=times, n_resamples=299)
+    exact = metric_test(y_true, y_score, order=times)
+    drawn = metric_test(y_true, y_score, order=times, n_resamples=299)
     assert drawn.n_resamples == 299
     assert drawn.pvalue == (drawn.n_exceedances + 1) / 300
     assert abs(drawn.pvalue - exact.pvalue) <= Z * math.sqrt(0.25 / 299)
     # With as many permutations as shifts all are counted.
-    assert average_precision_test(
-        y_true, y_score, order=times, n_resamples=300
-    ).pvalue == pytest.approx(exact.pvalue, rel=1e-12)
+    assert metric_test(y_true, y_score, order=times, n_resamples=300).pvalue == pytest.approx(
+        exact.pvalue, rel=1e-12
+    )
     y_true, y_score, times = series(n=40, n_positives=10)
     two = np.arange(40) % 2
     drawn = metric_test(y_true, y_score, order=times, strata=two, n_resamples=399, metric="roc_auc")
@@ -270,9 +273,9 @@ def test_stopping_early(monkeypatch):
     monkeypatch.setattr("sklearn_rankinf._null.distribution._N_EXCEEDANCES", 10)
     y_true, y_score, times = series(n=300, n_positives=40)
     options = {"order": times, "method": "sequential"}
-    exact = average_precision_test(y_true, y_score, **options)
-    assert exact.pvalue == average_precision_test(y_true, y_score, order=times).pvalue
-    drawn = average_precision_test(y_true, y_score, n_resamples=250, **options)
+    exact = metric_test(y_true, y_score, **options)
+    assert exact.pvalue == metric_test(y_true, y_score, order=times).pvalue
+    drawn = metric_test(y_true, y_score, n_resamples=250, **options)
     assert drawn.n_exceedances == 10
     assert drawn.pvalue == 10 / drawn.n_resamples
 
@@ -323,22 +326,24 @@ def test_weighted_blocks():
         average_precision_score(own[:, 0], y_score, sample_weight=own[:, 1])
         for own in all_orders_of_blocks(rows, times, 3)
     ]
-    result = quiet(
-        average_precision_test,
+    found = quiet(
+        significance_score,
         y_true,
         y_score,
+        output="pvalue",
+        n_resamples=9999,
         sample_weight=weights,
         order=times,
         clusters=blocks_of(times, 3),
     )
     p = share(values, average_precision_score(y_true, y_score, sample_weight=weights))
-    assert abs(result.pvalue - p) <= Z * math.sqrt(p * (1 - p) / 9999) + 2e-4
+    assert abs(found - p) <= Z * math.sqrt(p * (1 - p) / 9999) + 2e-4
 
 
 def test_blocks_of_one_are_random_labelling():
     y_true, y_score, times = series(n=60, n_positives=9)
-    exact = average_precision_test(y_true, y_score).pvalue
-    blocks = average_precision_test(y_true, y_score, order=times, clusters=times)
+    exact = metric_test(y_true, y_score).pvalue
+    blocks = metric_test(y_true, y_score, order=times, clusters=times)
     assert abs(blocks.pvalue - exact) <= Z * math.sqrt(exact * (1 - exact) / 9999) + 2e-4
 
 
@@ -360,7 +365,7 @@ def test_every_order_of_blocks_is_equally_likely():
 def test_few_orders_of_blocks():
     y_true = [1, 1, 0, 0, 0, 0, 1]
     with pytest.warns(UserWarning, match="blocks leave 3 different labellings") as caught:
-        average_precision_test(y_true, np.arange(7.0), order=range(7), clusters=[*"aabbccd"])
+        metric_test(y_true, np.arange(7.0), order=range(7), clusters=[*"aabbccd"])
     assert "1 of 7 samples keep their label, because all others in blocks of the same size" in str(
         caught[0].message
     )
@@ -383,8 +388,8 @@ TIMES = [
 @pytest.mark.parametrize("times", TIMES, ids=lambda times: type(times).__name__)
 def test_kinds_of_times(times):
     y_true, y_score, _ = series()
-    expected = quiet(average_precision_test, y_true, y_score, order=np.arange(24)).pvalue
-    assert quiet(average_precision_test, y_true, y_score, order=times).pvalue == expected
+    expected = quiet(metric_test, y_true, y_score, order=np.arange(24)).pvalue
+    assert quiet(metric_test, y_true, y_score, order=times).pvalue == expected
 
 
 Y, SCORES = [1, 0, 1, 0], [4, 3, 2, 1]
@@ -463,7 +468,7 @@ Y, SCORES = [1, 0, 1, 0], [4, 3, 2, 1]
         ),
     ],
 )
-@pytest.mark.parametrize("test", [average_precision_test, NAMED["roc_auc"].test])
+@pytest.mark.parametrize("test", [metric_test, NAMED["roc_auc"].test])
 def test_errors_and_refusals(test, options, error, message):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -471,7 +476,7 @@ def test_errors_and_refusals(test, options, error, message):
             test(Y, SCORES, **options)
 
 
-@pytest.mark.parametrize("test", [average_precision_test, NAMED["roc_auc"].test])
+@pytest.mark.parametrize("test", [metric_test, NAMED["roc_auc"].test])
 def test_a_ranking_has_no_order_of_samples(test):
     with pytest.raises(
         TypeError, match="order needs y_true and y_score, because a Ranking contains"
@@ -480,6 +485,6 @@ def test_a_ranking_has_no_order_of_samples(test):
 
 
 def test_no_positives():
-    result = quiet(average_precision_test, [0] * 5, range(5), order=range(5))
+    result = quiet(metric_test, [0] * 5, range(5), order=range(5))
     assert result.pvalue == 1.0
     assert math.isnan(result.zscore)

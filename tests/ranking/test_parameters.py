@@ -14,7 +14,6 @@ import pytest
 import sklearn_rankinf as rankinf
 from sklearn_rankinf import (
     RankStatistic,
-    average_precision_test,
     metric_null_distribution,
     metric_test,
 )
@@ -466,9 +465,6 @@ OPTIONS = {
     "alternative": lambda x: metric_test(*DATA, alternative=x),
     "method": lambda x: metric_test(*DATA, method=x),
     "average": lambda x: metric_test(*DATA, average=x),
-    "weights_follow": lambda x: average_precision_test(
-        *DATA, sample_weight=Y_SCORE + 1, weights_follow=x
-    ),
     "normalize": lambda x: rankinf.AveragePrecision(3, normalize=x),
     "output": lambda x: rankinf.make_significance_scorer(output=x),
     "model": lambda x: rankinf.metric_power(20, 5, odds=2.0, model=x),
@@ -486,7 +482,6 @@ def test_options_are_strings(name):
         "alternative": "less",
         "method": "normal",
         "average": None,
-        "weights_follow": "score",
         "normalize": "positives",
         "output": "zscore",
         "model": "wallenius",

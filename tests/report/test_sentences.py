@@ -12,6 +12,7 @@ from sklearn_rankinf import (
     best_candidate_test,
     metric_comparison_test,
     metric_interval,
+    metric_test,
     randomization_test,
     rank_significance_report,
     recall_at_k_test,
@@ -62,7 +63,7 @@ def test_bounds_and_estimates_are_stated():
 
 def test_listed_permutations_are_exact():
     y_true, scores = np.arange(50) < 5, -np.arange(50.0)
-    found = average_precision_test(y_true, scores, order=np.arange(50))
+    found = metric_test(y_true, scores, order=np.arange(50))
     assert found.pvalue == pytest.approx(1 / 50)
     assert "p = 0.0200" in found.summary()
     y_true = np.r_[np.ones(6, dtype=int), np.zeros(2, dtype=int)]

@@ -19,10 +19,12 @@ from sklearn.metrics import average_precision_score
 from sklearn.preprocessing import label_binarize
 
 from sklearn_rankinf import AveragePrecision, Ranking, average_precision_test, metric_test
+from sklearn_rankinf._model_selection.scorers import significance_score
 from sklearn_rankinf._permutation.rows import _rank_test
 
 AVERAGES = ("macro", "weighted", "micro")
-FOLLOW = ("label", "score")
+# What the weights stay with, and the method.
+FOLLOW = {"label": "permutation", "score": "permutation_of_labels"}
 ALTERNATIVES = ("greater", "less")
 
 
@@ -136,13 +138,13 @@ def test_slow_definition_is_that_of_scikit_learn():
 @pytest.mark.parametrize("kind", KINDS)
 def test_weighted_statistic_is_that_of_scikit_learn(kind):
     rng = np.random.default_rng(KINDS.index(kind))
-    for n_scores, follow in itertools.product((2, 6, 10_000), FOLLOW * 3):
+    for n_scores, follow in itertools.product((2, 6, 10_000), (*FOLLOW, *FOLLOW, *FOLLOW)):
         n_samples = int(rng.integers(6, 60))
         y_true = (rng.permutation(n_samples) < rng.integers(2, n_samples)).astype(int)
         y_score = rng.integers(n_scores, size=n_samples) / 7
         weights = random_weights(rng, y_true, kind)
         result = quiet_test(
-            y_true, y_score, sample_weight=weights, weights_follow=follow, n_resamples=1
+            y_true, y_score, sample_weight=weights, method=FOLLOW[follow], n_resamples=1
         )
         expected = sklearn_value(y_true, y_score, sample_weight=weights)
         assert result.statistic == pytest.approx(expected, rel=1e-12, abs=1e-15)
@@ -163,8 +165,7 @@ def test_statistic_over_classes_is_that_of_scikit_learn(average, weighted):
                 y_true,
                 scores,
                 **options,
-                weights_follow=follow,
-                method="permutation",
+                method=FOLLOW[follow] if weighted else "permutation",
                 n_resamples=1,
             )
             expected = sklearn_value(y_true, scores, **options)
@@ -187,9 +188,10 @@ def test_weighted_distribution_is_that_of_all_permutations(follow, kind, n_score
     weights = random_weights(rng, y_true, kind)
     n_resamples = 9999
     result = quiet_test(
-        y_true, y_score, sample_weight=weights, weights_follow=follow, n_resamples=n_resamples
+        y_true, y_score, sample_weight=weights, method=FOLLOW[follow], n_resamples=n_resamples
     )
-    assert result.method == result.null_distribution.method == "permutation"
+    assert result.method == FOLLOW[follow]
+    assert result.null_distribution.method == "permutation"
     values = all_permuted(y_true[:, None], y_score[:, None], weights, follow, "macro")
     assert_same_distribution(result.null_distribution, values, n_resamples)
     assert result.null_distribution.mean() == pytest.approx(
@@ -209,7 +211,7 @@ def test_pvalue_of_five_weighted_samples_by_scikit_learn():
             values.append(average_precision_score(y_true[order], y_score, sample_weight=moved))
         expected = np.mean(np.array(values) >= observed * (1 - 1e-12))
         result = average_precision_test(
-            y_true, y_score, sample_weight=weights, weights_follow=follow, n_resamples=9999
+            y_true, y_score, sample_weight=weights, method=FOLLOW[follow], n_resamples=9999
         )
         error = math.sqrt(expected * (1 - expected) / 9999)
         assert abs(result.pvalue - expected) < 4.5 * error + 1e-4
@@ -232,7 +234,7 @@ def test_distribution_of_an_average_is_that_of_all_permutations(average, follow,
         scores,
         average=average,
         sample_weight=weights,
-        weights_follow=follow or "label",
+        method=FOLLOW.get(follow, "auto"),
         n_resamples=n_resamples,
     )
     values = all_permuted(
@@ -378,16 +380,19 @@ def test_equal_weights_are_no_weights():
     y_true, scores, _ = class_data()
     equal = np.full(90, 0.3)
     binary = y_true == 0
-    for follow in FOLLOW:
-        options = {"sample_weight": equal, "weights_follow": follow}
+    one = average_precision_test(binary, scores[:, 0], sample_weight=equal)
+    assert one.method == "analytic"
+    assert one.pvalue == average_precision_test(binary, scores[:, 0]).pvalue
+    assert average_precision_test(y_true, scores, sample_weight=equal)[0].method == "analytic"
+    for method in FOLLOW.values():
+        options = {"sample_weight": equal, "method": method, "n_resamples": 99}
+        drawn = {"method": "permutation", "n_resamples": 99}
         one = average_precision_test(binary, scores[:, 0], **options)
-        assert one.method == "analytic"
-        assert one.pvalue == average_precision_test(binary, scores[:, 0]).pvalue
-        assert average_precision_test(y_true, scores, **options)[0].method == "analytic"
-        macro = average_precision_test(y_true, scores, average="macro", n_resamples=99, **options)
-        assert macro.pvalue == (
-            average_precision_test(y_true, scores, average="macro", n_resamples=99).pvalue
-        )
+        assert one.method == method
+        assert one.pvalue == average_precision_test(binary, scores[:, 0], **drawn).pvalue
+        macro = average_precision_test(y_true, scores, average="macro", **options)
+        expected = average_precision_test(y_true, scores, average="macro", **drawn)
+        assert macro.pvalue == expected.pvalue
 
 
 def test_scale_of_the_weights_does_not_matter():
@@ -405,11 +410,14 @@ def test_scale_of_the_weights_does_not_matter():
 
 CASES = {
     "any weights": ({"column": 0}, {"sample_weight": True}),
-    "weights of items": ({"column": 0}, {"sample_weight": True, "weights_follow": "score"}),
+    "weights of items": ({"column": 0}, {"sample_weight": True, "method": "permutation_of_labels"}),
     "class weights": ({"column": 0}, {"sample_weight": "classes"}),
     "macro": ({}, {"average": "macro"}),
     "micro with weights": ({}, {"average": "micro", "sample_weight": True}),
-    "weighted": ({}, {"average": "weighted", "weights_follow": "score", "sample_weight": True}),
+    "weighted": (
+        {},
+        {"average": "weighted", "method": "permutation_of_labels", "sample_weight": True},
+    ),
 }
 
 
@@ -530,7 +538,7 @@ def rejections(n_tests, weights_of, follow):
             y_true,
             y_score,
             sample_weight=weights_of(rng, y_true),
-            weights_follow=follow,
+            method=FOLLOW[follow],
             n_resamples=99,
             random_state=rng,
         )
@@ -589,7 +597,7 @@ def test_positives_without_weight_are_none(follow, y_true):
             y_true,
             [4, 3, 2, 1],
             sample_weight=[0, 1, 2, 3],
-            weights_follow=follow,
+            method=FOLLOW[follow],
             n_resamples=9,
         )
     assert (result.statistic, result.pvalue, result.log10_pvalue) == (0.0, 1.0, 0.0)
@@ -600,7 +608,7 @@ def test_positives_without_weight_are_none(follow, y_true):
 @pytest.mark.parametrize("follow", FOLLOW)
 def test_only_positives(follow):
     result = average_precision_test(
-        [1] * 4, [4, 3, 2, 1], sample_weight=[1, 2, 3, 4], weights_follow=follow
+        [1] * 4, [4, 3, 2, 1], sample_weight=[1, 2, 3, 4], method=FOLLOW[follow]
     )
     assert (result.statistic, result.pvalue) == (pytest.approx(1.0), 1.0)
     assert math.isnan(result.zscore)
@@ -669,22 +677,22 @@ def test_weights_that_depend_on_the_labels(weights, reason):
     sample_weight = weights(rng, binary)
     options = {"sample_weight": sample_weight, "n_resamples": 9}
     with pytest.warns(UserWarning, match=reason) as record:
-        average_precision_test(binary, y_score, weights_follow="score", **options)
-    assert "use weights_follow='label'" in str(record[0].message)
+        average_precision_test(binary, y_score, method="permutation_of_labels", **options)
+    assert "use method='permutation'" in str(record[0].message)
     assert record[0].filename == __file__
     with pytest.warns(UserWarning, match=reason):
         average_precision_test(
             y_true,
             rng.normal(size=(60, 3)),
             average="macro",
-            weights_follow="score",
+            method="permutation_of_labels",
             **options,
         )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         average_precision_test(binary, y_score, **options)
         options["sample_weight"] = rng.random(60)
-        average_precision_test(binary, y_score, weights_follow="score", **options)
+        average_precision_test(binary, y_score, method="permutation_of_labels", **options)
 
 
 def messages_of(*args, **options):
@@ -700,11 +708,11 @@ def test_weights_that_depend_on_the_scores(follow, sign):
     rng = np.random.default_rng(1)
     y_true, y_score = np.arange(200) % 4 == 0, rng.normal(size=200)
     weights = np.exp(sign * y_score + rng.normal(size=200))
-    found = messages_of(y_true, y_score, sample_weight=weights, weights_follow=follow)
+    found = messages_of(y_true, y_score, sample_weight=weights, method=FOLLOW[follow])
     classes = np.arange(200) % 3
     scores = np.column_stack([rng.normal(size=(200, 2)), y_score])
     found += messages_of(
-        classes, scores, average="macro", sample_weight=weights, weights_follow=follow
+        classes, scores, average="macro", sample_weight=weights, method=FOLLOW[follow]
     )
     if follow == "score":
         assert found == []
@@ -713,7 +721,7 @@ def test_weights_that_depend_on_the_scores(follow, sign):
     for message in found:
         assert message.startswith("sample_weight depends on the scores among samples with the same")
         assert "a rank test has p = " in message
-        assert "use weights_follow='score', which permutes only the labels" in message
+        assert "use method='permutation_of_labels', which permutes only the labels" in message
 
 
 def test_a_good_ranking_is_no_relation_of_the_weights():
@@ -722,8 +730,8 @@ def test_a_good_ranking_is_no_relation_of_the_weights():
     y_true = np.arange(400) % 8 == 0
     y_score = rng.normal(size=400) + 2.0 * y_true
     of_labels, of_scores = 1.0 + 7.0 * y_true, np.abs(y_score) + 0.1
-    assert not messages_of(y_true, y_score, sample_weight=of_labels, weights_follow="label")
-    assert not messages_of(y_true, y_score, sample_weight=of_scores, weights_follow="score")
+    assert not messages_of(y_true, y_score, sample_weight=of_labels, method="permutation")
+    assert not messages_of(y_true, y_score, sample_weight=of_scores, method="permutation_of_labels")
 
 
 def test_weights_of_strata_and_clusters():
@@ -732,7 +740,7 @@ def test_weights_of_strata_and_clusters():
     strata, y_true = np.arange(300) // 100, rng.permutation(np.arange(300) < 40)
     y_score = rng.normal(size=300) + 2.0 * strata
     weights = 1.0 + strata + 0.1 * rng.random(300)
-    options = {"sample_weight": weights, "weights_follow": "label"}
+    options = {"sample_weight": weights, "method": "permutation"}
     assert messages_of(y_true, y_score, **options)
     assert not messages_of(y_true, y_score, strata=strata, **options)
     weights = 1.0 + strata + np.exp(y_score - 2.0 * strata)
@@ -746,8 +754,11 @@ def test_weights_of_strata_and_clusters():
     found = messages_of(y_true, y_score, clusters=copies, **options)
     assert not any("depends on the scores" in message for message in found)
     # Autocorrelation is no relation.
-    found = messages_of(y_true, y_score, order=np.arange(160), **options)
-    assert not any("depends on the scores" in message for message in found)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        options["n_resamples"] = 9
+        significance_score(y_true, y_score, order=np.arange(160), **options)
+    assert not any("depends on the scores" in str(warning.message) for warning in caught)
 
 
 def test_rank_test_of_weights():
@@ -816,7 +827,7 @@ def test_methods_that_need_a_distribution(method):
     [
         (BINARY, {"average": "samples"}, ValueError, "'samples' ranks the classes within each"),
         (BINARY, {"average": "mean"}, ValueError, "average must be one of None, .*; got 'mean'"),
-        (BINARY, {"weights_follow": "item"}, ValueError, "weights_follow must be .* got 'item'"),
+        (BINARY, {"method": "permutation_of_labels"}, ValueError, "but no sample_weight is given"),
         (CLASSES, {"average": "macro", "method": "guess"}, ValueError, "method.*'guess'"),
         (CLASSES, {"average": "macro", "n_resamples": 0}, ValueError, "n_resamples.*0"),
         (CLASSES, {"average": "macro", "random_state": "seed"}, ValueError, "seed"),

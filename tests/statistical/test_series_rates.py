@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from sklearn_rankinf import average_precision_test
+from sklearn_rankinf import metric_test
 
 N, M = 500, 50
 
@@ -28,7 +28,7 @@ def pvalues(rho, n_data_sets, seed, signal=0.0, block_length=None, along_series=
         if block_length is not None:
             options |= {"clusters": np.arange(N) // block_length}
             options |= {"n_resamples": 199, "random_state": i}
-        found[i] = average_precision_test(y_true, y_score + signal * latent, **options).pvalue
+        found[i] = metric_test(y_true, y_score + signal * latent, **options).pvalue
     return found
 
 
@@ -70,7 +70,7 @@ def test_size_of_a_circular_series(long):
     found = np.empty(5000 if long else 80)
     for i in range(found.size):
         y_true = (np.argsort(np.argsort(-circular())) < M).astype(int)
-        found[i] = average_precision_test(y_true, circular(), order=range(N)).pvalue
+        found[i] = metric_test(y_true, circular(), order=range(N)).pvalue
     for level in (0.05, 0.01, 0.2):
         assert abs(np.mean(found <= level) - level) <= 4.0 * error(level, found.size)
 

@@ -8,6 +8,7 @@ import pytest
 from sklearn_rankinf import average_precision_test
 
 N_PERMUTATIONS = 99
+METHODS = {"label": "permutation", "score": "permutation_of_labels"}
 
 WEIGHTS = {
     "independent": lambda rng, y_true, y_score: np.exp(rng.normal(size=y_true.size)),
@@ -29,7 +30,7 @@ def pvalues(weights, follow, n_data_sets):
                 y_true,
                 y_score,
                 sample_weight=WEIGHTS[weights](rng, y_true, y_score),
-                weights_follow=follow,
+                method=METHODS[follow],
                 n_resamples=N_PERMUTATIONS,
                 random_state=i,
             ).pvalue
