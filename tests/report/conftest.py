@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from sklearn_rankinf.__main__ import main
-from sklearn_rankinf._plot import _distribution_shape, null_distribution
-from sklearn_rankinf._plot._distribution_shape import distribution_shape
+from sklearn_rankinf._plot import null_distribution
+from sklearn_rankinf._plot._distribution_shape import DistributionShape
 from sklearn_rankinf._report import demo as _demo
 
 
@@ -24,8 +24,8 @@ class DemoRun:
     plots: list[Path] = field(default_factory=list)
 
 
-def shape_of_the_body(null, observed, *, greater, with_tail):
-    return distribution_shape(null, observed, greater=greater, with_tail=False)
+def flat_shape(null, observed, *, greater, with_tail):
+    return DistributionShape(null.mean() + null.std() * np.linspace(-2.0, 2.0, 5), np.full(4, 0.25))
 
 
 @pytest.fixture(scope="session")
@@ -41,10 +41,8 @@ def demo(tmp_path_factory) -> DemoRun:
     printed = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
         patch.setattr(_demo, "assess", recording_assess)
-        # Extended tails up to observed values take seconds, as do small steps towards the end of
-        # the body; both have separate tests.
-        patch.setattr(_distribution_shape, "_STEP", 3.0)
-        patch.setattr(null_distribution, "distribution_shape", shape_of_the_body)
+        # The shapes of null distributions take seconds, and have separate tests.
+        patch.setattr(null_distribution, "distribution_shape", flat_shape)
         run.code = main(["demo", "--plots", str(directory)])
     run.text = printed.getvalue()
     run.plots = sorted(directory.iterdir())

@@ -1,5 +1,6 @@
 """The commands on the page on the command line run and print what the page shows."""
 
+import io
 import os
 import re
 import shlex
@@ -16,6 +17,7 @@ pd = pytest.importorskip("pandas")
 
 PAGE = Path(__file__).parents[2] / "doc" / "command_line.rst"
 BLOCK = re.compile(r"^\.\. code-block:: (bash|none)\n\n((?:   .*\n|\n)+)", re.MULTILINE)
+PROGRAM = re.compile(r"python3 - <<'END'\n(.*)\nEND", re.DOTALL)
 
 
 def blocks():
@@ -34,14 +36,8 @@ def matches(shown, printed):
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory):
-    """Return a directory with the files that the page takes as given, and with the command."""
+    """Return a directory with the files that the page takes as given."""
     path = tmp_path_factory.mktemp("page")
-    python = path / "python3"
-    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
-    python.chmod(0o755)
-    command = path / "rankinf"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m sklearn_rankinf "$@"\n')
-    command.chmod(0o755)
 
     rng = np.random.default_rng(0)
     active = np.arange(2000) < 40
@@ -74,27 +70,37 @@ def directory(tmp_path_factory):
 def printed_by(directory, demo, capsys, monkeypatch):
     """Return a function that runs the commands of a block and returns what they print.
 
-    Plain commands are run in this process, and the demonstration was run before. Other lines are
-    for a shell.
+    All is run in this process, but for a program that writes into a pipe; the demonstration was
+    run before.
     """
-    path = os.pathsep.join([str(directory), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": path, "MPLBACKEND": "Agg", "COLUMNS": "100"}
     monkeypatch.chdir(directory)
 
     def run(text):
+        if program := PROGRAM.fullmatch(text):
+            exec(program[1], {})
+            return capsys.readouterr().out
         found = ""
-        for line in [text] if "<<" in text else text.replace("\\\n", "").splitlines():
+        for line in text.replace("\\\n", "").splitlines():
+            writer, _, command = line.rpartition(" | ")
             if line == "rankinf demo":
                 found += demo.text
-            elif line.startswith("rankinf "):
-                assert main(shlex.split(line)[1:]) == 0, line
-                found += capsys.readouterr().out
+            elif writer:
+                with (
+                    subprocess.Popen(shlex.split(writer), stdout=subprocess.PIPE) as process,
+                    io.TextIOWrapper(process.stdout) as reading,
+                    monkeypatch.context() as patch,
+                ):
+                    patch.setattr(sys, "stdin", reading)
+                    found += printed(command)
+                assert process.returncode == 0, line
             else:
-                shell = ["bash", "-euo", "pipefail", "-c", line]
-                found += subprocess.run(
-                    shell, env=environment, capture_output=True, text=True, timeout=300, check=True
-                ).stdout
+                found += printed(command)
         return found
+
+    def printed(command):
+        assert command.startswith("rankinf ")
+        assert main(shlex.split(command)[1:]) == 0, command
+        return capsys.readouterr().out
 
     return run
 
