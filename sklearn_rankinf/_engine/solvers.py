@@ -483,6 +483,9 @@ class Tails:
                 weak = np.flatnonzero(~(found.error.total <= accepted) | np.isinf(found.log_p))
                 if weak.size:
                     found.put_better(weak, contour.tail(t[weak], sign))
+            unknown = np.flatnonzero(np.isinf(found.error.total))
+            if unknown.size and self._contour.may_be_limited:
+                found.put_better(unknown, self._contour.tail_of_paths(t[unknown], sign))
             if self._is_certified:
                 self._refute(found, t, sign)
             return found

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from itertools import combinations
 
 import numpy as np
 import oracles
@@ -17,6 +17,7 @@ from numpy.testing import assert_allclose
 
 from sklearn_rankinf import (
     AveragePrecision,
+    Bedroc,
     DiscountedCumulativeGain,
     ap_null_distribution,
     metric_null_distribution,
@@ -24,7 +25,7 @@ from sklearn_rankinf import (
 from sklearn_rankinf._engine import solvers
 from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.exact import near_maximum
-from sklearn_rankinf._engine.inversion import bands, transform
+from sklearn_rankinf._engine.inversion import bands, contour, transform
 from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
 from sklearn_rankinf._null import distribution as _frozen_distributions
 from sklearn_rankinf._statistics.additive import increments_of
@@ -156,6 +157,48 @@ def test_rows_that_leave_the_range_are_not_lost(which, sign, factor):
     found += [ranked.at(theta, z, is_extreme, False)[0].real for is_extreme in (False, True)]
     known = np.array(found)[np.isfinite(found)]
     assert_allclose(known, np.full(known.shape, expected), rtol=1e-11)
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.01])
+def test_paths_of_a_value_carry_its_tail(tolerance):
+    # The distribution of the sum of 80 of 240 whole numbers, counted by dynamic programming.
+    n_samples, m = 240, 80
+    weights = np.arange(n_samples)[::-1] // 2 + np.repeat([9, 5, 0], [8, 30, 202])
+    counts = np.zeros((m + 1, int(np.sort(weights)[-m:].sum()) + 1))
+    counts[0, 0] = 1.0
+    for weight in weights.tolist():
+        counts[1:, weight:] += counts[:-1, : counts.shape[1] - weight]
+    shares = counts[m] / math.comb(n_samples, m)
+    mean = m * weights.mean()
+    std = math.sqrt(weights.var() * m * (n_samples - m) / (n_samples - 1))
+
+    one = np.ones(n_samples, dtype=int)
+    blocks = Increments(one, 0.0 * one, weights.astype(float), 0.0 * one)
+    ranked = RankingTransform(blocks, blocks, m)
+    inversion = contour.ContourInversion(ranked, std, std, (0.0, 2e4), tolerance, 1.0)
+    for sign, deviations in itertools.product((1, -1), (0.3, 2.0, 5.0, 8.0)):
+        t = round(mean + sign * deviations * std)
+        found = inversion.tail_of_paths(np.array([t - 0.5 * sign]), sign)
+        log_p = math.log(shares[t:].sum() if sign > 0 else shares[: t + 1].sum())
+        assert found.error.total[0] < max(1e-6, 2.0 * tolerance)
+        assert abs(found.log_p[0] - log_p) <= found.error.total[0]
+
+
+@pytest.mark.parametrize("metric", [AveragePrecision(), Bedroc()], ids=str)
+def test_paths_of_a_value_and_all_others_have_one_tail(metric):
+    sizes = np.random.default_rng(3).permutation(np.repeat([1, 3, 6, 240], [90, 40, 15, 1]))
+    problem = metric, int(sizes.sum()), 90, sizes
+    null = metric_null_distribution(*problem[1:3], metric=metric, tie_sizes=sizes)
+    distribution = ComputedDistribution(*problem)
+    inversion = distribution._tails._contour
+    for deviations in (1.0, 12.0, -2.0):
+        sign = 1 if deviations > 0.0 else -1
+        x = null.mean() + deviations * null.std() - metric.offset(*problem[1:3])
+        t, sign = distribution._form.value(np.array([x]), sign)
+        one, other = inversion.tail(t, sign), inversion.tail_of_paths(t, sign)
+        error = one.error.total + other.error.total
+        assert error[0] < 1e-6
+        assert abs(one.log_p - other.log_p)[0] <= error[0]
 
 
 def test_rows_are_balanced_under_an_extreme_tilt():
@@ -326,7 +369,7 @@ def test_one_positive_in_a_very_long_list(x):
 @cache
 def sums_of_precisions(n_hits, k):
     """Sums of the precisions at the hits, and the last rank, of all placements among k ranks."""
-    placements = list(combinations(range(1, k + 1), n_hits))
+    placements = list(itertools.combinations(range(1, k + 1), n_hits))
     ranks = np.array(placements).reshape(len(placements), n_hits)
     return (np.arange(1, n_hits + 1) / ranks).sum(axis=1), ranks.max(axis=1, initial=0)
 

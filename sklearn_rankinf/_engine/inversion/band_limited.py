@@ -29,7 +29,7 @@ import numpy as np
 
 from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import TailEstimates, accepted_error
-from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform, Transform
+from sklearn_rankinf._engine.inversion.ranking_transform import Transform
 from sklearn_rankinf._engine.inversion.tilts import EXTREME, Tilts
 from sklearn_rankinf._engine.inversion.trapezoid import (
     DOUBT_OF_MERGED_TIES,
@@ -159,10 +159,9 @@ class BandLimitedTails:
         tolerance means lead to the tilts.
         """
         upper = scale = self._scale
-        if self._tolerance and isinstance(self._transform, RankingTransform):
-            means = self._transform.means
-            if means is not None:
-                return Tilts(self._transform, scale, scale, self._support, means=means)
+        means = self._transform.means
+        if self._tolerance and means is not None:
+            return Tilts(self._transform, scale, scale, self._support, means=means)
         while True:
             tilts = Tilts(self._transform, upper, scale, self._support)
             thetas, log_mgfs = tilts.ladder(1, 1)
@@ -282,9 +281,7 @@ class BandLimitedTails:
         self, s: float, place: float, period: float, sign: int
     ) -> tuple[float, float, float] | None:
         """The bounds of a value from the paths that carry its tail, where others are costly."""
-        if math.isnan(period) or not isinstance(self._transform, RankingTransform):
-            return None
-        if not self._support[0] <= s <= self._support[1]:
+        if math.isnan(period) or not self._support[0] <= s <= self._support[1]:
             return None
         theta = float(self._tilts.theta(sign, place))
         exponent = self._tilts.exponents(sign, np.full((1, 1), place), np.array([s]))[0]
@@ -305,11 +302,6 @@ class BandLimitedTails:
         lower, upper, decay = (float(each[0]) for each in bounds)
         return None if math.isinf(lower) else (lower, float(np.logaddexp(upper, log_rest)), decay)
 
-    @property
-    def _may_be_limited(self) -> bool:
-        """Whether the paths of a value can be limited to those that carry its tail."""
-        return isinstance(self._transform, RankingTransform) and not self._transform.merged
-
     def _planned(self, s: Floats, sign: int, log_aliases: float) -> tuple[Floats, Floats]:
         """Index of a tilt and of a period for each value; nan where no tilt is known.
 
@@ -319,7 +311,7 @@ class BandLimitedTails:
         """
         places = at_saddle = self._tilts.saddle(s, sign)
         periods = self._period(s, sign, places, log_aliases)
-        if self._may_be_limited:
+        if self._transform.has_paths:
             return places, periods
         costs = self._cost(sign, places, periods)
         places = places.copy()

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logit, logsumexp, rel_entr
+from scipy.special import expit, logit, rel_entr
 
 from sklearn_rankinf._statistics import (
     Floats,
@@ -455,7 +455,7 @@ def bands_of_tail(
         bounds = _log_bounds_of_parts(increments, n_positives, tilts, t, window)
         if bounds is None:
             return None
-        log_tail = min(float(logsumexp(each)) for each in itertools.chain(*bounds))
+        log_tail = min(map(_log_sum, itertools.chain(*bounds)))
         spread = log_tail - math.log(4 * increments.sizes.size)
         inside, _ = _carrying_parts(window, bounds, spread + SETTINGS.log_outside)
         if inside.has_room_in(window, feasible):
@@ -485,7 +485,7 @@ def _log_bounds_of_parts(
             places = first - int(window.low[block]), 0
             for bounds, place, logs in zip(parts, places, (rows, hits), strict=True):
                 own = np.full(bounds[block].size, -np.inf)
-                own[place : place + logs.size] = logs - logsumexp(logs) + found[1] - tilt * t
+                own[place : place + logs.size] = logs - _log_sum(logs) + found[1] - tilt * t
                 np.minimum(bounds[block], own, out=bounds[block])
     return parts[0], parts[1]
 
@@ -495,7 +495,7 @@ def _carrying_parts(window: Bands, bounds: _Parts, log_end: float) -> tuple[Band
     of_rows, of_hits = (np.array([_ends(each, log_end) for each in part]).T for part in bounds)
     low, high = window.low + of_rows[:2].astype(np.int64)
     least, most = window.least + of_hits[:2].astype(np.int64)
-    return Bands(low, high, most, least), float(logsumexp([of_rows[2], of_hits[2]]))
+    return Bands(low, high, most, least), _log_sum(np.append(of_rows[2], of_hits[2]))
 
 
 def _ends(logs: Floats, log_end: float) -> tuple[int, int, float]:

@@ -13,6 +13,8 @@ value
    negligible beside the tail (`_log_aliasing`),
 4. add nodes until the transform has decayed (truncation), and sum (`_invert`, `_summed`).
 
+Where that takes long, a value has a contour of the paths that carry its tail (`tail_of_paths`).
+
 The terms of the stated error are the parts of `ErrorEstimate`. Implements "Contour inversion" in
 doc/theory.rst, equations ``contour`` to ``reflected``.
 """
@@ -105,6 +107,16 @@ class ContourSettings:
     # reduced the truncation by the factor.
     patience: int = 3
     progress: float = 0.7
+
+    # First nodes times products of a contour, at least and for each block, above which it takes
+    # longer than the paths that carry the tail of a value. These are found with tilts at such steps
+    # of the ladder from the saddle point; the log of the share of the tail's bound that they may
+    # leave out, and the scale of their tilts.
+    costly: float = 1.5e9
+    costly_of_block: float = 4e5
+    steps: tuple[float, ...] = (0.0, 1.0)
+    log_share: float = -22.0
+    turns_at_scale: float = 1.82
 
     # Samples of the transform beyond the first nodes: where the number of positives in a single
     # block varies by several, or blocks with ties are no more than this; of dense distributions and
@@ -209,12 +221,46 @@ class ContourInversion:
             s = whole * self._span
         found = TailEstimates.unknown(s.shape)
         has_complement = sign < 0 and (self._is_dense or self._effort < 1.0)
+        has_complement &= not self._transform.is_limited
         for choose in (self._complementary, self._direct) if has_complement else (self._direct,):
             weak = np.flatnonzero(found.error.total - found.error.merging > self._good)
             if weak.size:
                 for contour, chosen in choose(s[weak], sign).items():
                     same = weak[chosen]
                     found.put_better(same, self._invert(s[same], sign, contour, insist))
+        return found
+
+    @property
+    def may_be_limited(self) -> bool:
+        """Whether tails may come from contours of the paths that carry them alone."""
+        return (
+            self._transform.has_paths
+            and not self._transform.is_limited
+            and not self._tilts.few_blocks
+        )
+
+    def tail_of_paths(self, s: Floats, sign: int) -> TailEstimates:
+        """The same, each from a contour of the paths that carry it.
+
+        Other paths, between the humps of a tilted distribution, make its contours long.
+        """
+        found = TailEstimates.unknown(s.shape)
+        inside = np.flatnonzero(np.isfinite(self.cheap_log_bound(s, sign)))
+        for i, place in zip(inside, self._tilts.saddle(s[inside], sign).tolist(), strict=True):
+            found.put(np.array([i]), self._tail_of_paths(float(s[i]), sign, place))
+        return found
+
+    @cached_method
+    def _tail_of_paths(self, s: float, sign: int, place: float) -> TailEstimates:
+        """The tail of one value; unknown if the paths that carry it are not found."""
+        tilts = self._tilts.theta(sign, place + np.array(SETTINGS.steps))
+        limited = self._transform.limited(tilts, s, SETTINGS.log_share)
+        if limited is None:
+            return TailEstimates.unknown((1,))
+        (transform, log_rest), scale = limited, SETTINGS.turns_at_scale / abs(float(tilts[0]))
+        numbers = scale, scale, self._tilts.support, self._tolerance, self._span
+        found = ContourInversion(transform, *numbers, self._near_periods).tail(np.array([s]), sign)
+        found.error.truncation[:] += exp_of_error(log_rest - np.maximum(found.log_p, log_rest))
         return found
 
     def tilts(self, s: Floats, sign: int) -> Floats:
@@ -293,6 +339,7 @@ class ContourInversion:
         visible = np.flatnonzero(damped - log_p > -SETTINGS.aliasing)
         # Without a tolerance, values at any distance share contours.
         far = visible[(log_p[visible] < SETTINGS.log_far) & self.is_short & (self._span == 0.0)]
+        far = visible if self._transform.is_limited else far
         if far.size:
             damped[far] += self._tilts.cheap_log_bound(nearer[far], side, contour.tilt_index)
             are_complete[far], visible = False, np.setdiff1d(visible, far)
@@ -316,7 +363,8 @@ class ContourInversion:
         longest = most if self._transform.merged else SETTINGS.most_nodes
         # A short first contour may be followed to a third beyond the usual length.
         most = min(most if n_nodes == first else max(most, 4 * first // 3), whole)
-        if first > 2 * longest and not (insist or self._tilts.few_blocks):
+        is_too_long = first > 2 * longest or self._is_costly(contour)
+        if is_too_long and not (insist or self._tilts.few_blocks):
             return found
         returns = self._returns(contour)
         log_bound = self._tilts.cheap_log_bound(s, sign)
@@ -351,6 +399,13 @@ class ContourInversion:
             open_ = open_[is_short & np.isfinite(error.rounding)]
             n_nodes += more
         return found
+
+    def _is_costly(self, contour: Contour) -> bool:
+        """Whether the first nodes take longer than the paths that carry a single tail."""
+        if not self.may_be_limited:
+            return False
+        work = self._n_first(contour) * self._transform.work(*self._tilt(contour))
+        return work > max(SETTINGS.costly, SETTINGS.costly_of_block * self._transform.n_blocks)
 
     def _summed(
         self, s: Floats, sign: int, contour: Contour, nodes: Nodes, is_rough: bool
@@ -460,7 +515,7 @@ class ContourInversion:
         scale = body = self._tilts.scales[-1]
         if contour.tilt_index <= EXTREME:
             deviation = self._tilts.deviation(contour.side, contour.tilt_index)
-            is_short &= self.is_short
+            is_short &= self.is_short or self._transform.is_limited
             most = body * (SETTINGS.most_deviation_rough if is_short else 1.0)
             scale = np.fmin(max(deviation, SETTINGS.least_deviation * body), most)
         period = self._length(contour.period_index)

@@ -85,6 +85,18 @@ class Transform(Protocol):
         """Whether blocks of equal scores are merged."""
 
     @property
+    def has_paths(self) -> bool:
+        """Whether paths may be limited to those that carry a tail, or are."""
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether the expectation is restricted to the paths that carry a tail."""
+
+    @property
+    def means(self) -> Callable[[Floats], Floats] | None:
+        """Means of the statistic under tilts, or nearly so; None if log transforms cost less."""
+
+    @property
     def has_ties(self) -> bool:
         """Whether a block has several items."""
 
@@ -120,6 +132,25 @@ class Transform(Protocol):
 
     def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
         """Log transforms at nodes of the contour through a tilt; of blocks merged more if so."""
+
+    def limited(self, tilts: Floats, t: float, log_share: float) -> tuple[Transform, float] | None:
+        """The transform of the paths that carry the tail beyond t; log of a bound of the rest.
+
+        None if there are no paths, they are limited already, or are not found.
+        """
+
+
+class WithoutPaths:
+    """What transforms that are no sums over paths of a single ranking have in common."""
+
+    merged = merges_ties = has_paths = is_limited = False
+    means = None
+
+    def left_out(self, theta: float, is_extreme: bool) -> float:
+        return 0.0
+
+    def limited(self, tilts: Floats, t: float, log_share: float) -> None:
+        return None
 
 
 class RankingTransform:
@@ -275,22 +306,23 @@ class RankingTransform:
         return self._limits, balances(blocks, self._n_positives, thetas)
 
     @property
-    def has_all_paths(self) -> bool:
-        """Whether no blocks are merged and no paths are left out on purpose."""
-        return self._limits is None and not self.merged
+    def has_paths(self) -> bool:
+        return not self.merged
+
+    @property
+    def is_limited(self) -> bool:
+        return self._limits is not None
 
     @property
     def means(self) -> Callable[[Floats], Floats] | None:
-        """Means of the statistic under tilts, or nearly so; None if log transforms cost less."""
-        if self._n_positives <= _FEW_HITS or not self.has_all_paths:
+        if self._n_positives <= _FEW_HITS or self.merged or self.is_limited:
             return None
         return partial(values_of_mean_paths, self._increments, self._n_positives)
 
     def limited(
         self, tilts: Floats, t: float, log_share: float
     ) -> tuple[RankingTransform, float] | None:
-        """The transform of the paths that carry the tail beyond t; log of a bound of the rest."""
-        if not self.has_all_paths:
+        if self.merged or self.is_limited:
             return None
         blocks, m = self._increments, self._n_positives
         found = bands_of_tail(blocks, m, tilts, t, log_share)
@@ -370,7 +402,7 @@ class RankingTransform:
         return _LARGEST_CHANGE / change if change > 0.0 else math.inf
 
 
-class ClosedTransform:
+class ClosedTransform(WithoutPaths):
     """``E exp(z S)`` of one ranking in closed form: a `Transform`.
 
     Parameters
@@ -383,10 +415,7 @@ class ClosedTransform:
         The most that a single hit adds.
     """
 
-    merged = False
-    has_ties = False
-    merges_ties = False
-    has_large_blocks = False
+    has_ties = has_large_blocks = False
 
     def __init__(
         self,
@@ -416,9 +445,6 @@ class ClosedTransform:
 
     def most_rows(self, theta: float, is_extreme: bool) -> int:
         return self._n_factors
-
-    def left_out(self, theta: float, is_extreme: bool) -> float:
-        return 0.0
 
     def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
         return self._log_mgf(z)

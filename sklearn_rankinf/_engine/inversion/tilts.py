@@ -124,7 +124,7 @@ class Tilts:
     ) -> None:
         self._transform, self._means = transform, means
         self.scales = {1: upper, -1: lower}
-        self._support = support
+        self.support = support
         self.few_blocks = transform.n_blocks <= FEW_BLOCKS
         self.is_coarse = self.few_blocks or transform.n_counted < TILTS.n_smooth
         is_rough |= self.is_coarse or transform.merged
@@ -321,7 +321,7 @@ class Tilts:
     def cheap_log_bound(self, s: Floats, side: int, steepest: float = 0.0) -> Floats:
         """Log of the Chernoff bound by tilts up to a few beyond an index; -inf off the support."""
         bound = np.full(s.shape, -np.inf)
-        low, high = self._support
+        low, high = self.support
         inside = s <= high if side > 0 else s >= low
         if inside.any():
             n_tilts = math.ceil(steepest) + TILTS.beyond - TILTS.first

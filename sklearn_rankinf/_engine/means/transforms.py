@@ -10,14 +10,14 @@ import numpy as np
 from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.exact.enumeration import Atoms
-from sklearn_rankinf._engine.inversion.ranking_transform import ROUNDING, Transform
+from sklearn_rankinf._engine.inversion.ranking_transform import ROUNDING, Transform, WithoutPaths
 from sklearn_rankinf._statistics import Complexes, Floats
 
 # Nodes times values of one product.
 _AT_ONCE = 1 << 22
 
 
-class ListedTransform:
+class ListedTransform(WithoutPaths):
     """The transform of a statistic that has few values: a `Transform`, the sum over the values.
 
     Parameters
@@ -27,9 +27,6 @@ class ListedTransform:
     like : Transform, optional
         Another form of the same transform, which states how coarse it is. By default it is coarse.
     """
-
-    merged = False
-    merges_ties = False
 
     def __init__(self, listed: Atoms, like: Transform | None = None) -> None:
         self.values, self.log_counts = listed.values, listed.log_counts
@@ -57,9 +54,6 @@ class ListedTransform:
 
     def most_rows(self, theta: float, is_extreme: bool) -> int:
         return self.values.size
-
-    def left_out(self, theta: float, is_extreme: bool) -> float:
-        return 0.0
 
     def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
         exponents = self.log_weights + theta * self.values
@@ -95,7 +89,7 @@ def _n_spaced(heights: Floats) -> int:
     )
 
 
-class MeanTransform:
+class MeanTransform(WithoutPaths):
     """The product of transforms of independent variables, some with the same distribution."""
 
     def __init__(
