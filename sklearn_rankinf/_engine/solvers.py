@@ -154,8 +154,10 @@ class SolverSettings:
     contour_work: float = 4e7
     # Hits above which a tolerance is met by plain contours first, if blocks are merged.
     many_positives: int = 2_000
-    # Blocks above which neighbouring ones are merged: for contours, and for stratified contours.
+    # Blocks above which neighbouring ones are merged: for contours, the same with a rough tolerance,
+    # and for stratified contours.
     merge_above: int = 5_000
+    merge_roughly_above: int = 12_000
     merge_stratified_above: int = 2_500
     # Ratio of the ends of merged blocks, with more blocks than the third, and far above the mean.
     ratio: float = 0.02
@@ -164,8 +166,10 @@ class SolverSettings:
     ratio_far: float = 0.004
     # Blocks up to which none are merged far above the mean.
     unmerged_up_to: int = 50_000
-    # Ratio between the levels of merging, by whose difference the error is estimated.
+    # Ratio between the levels of merging, by whose difference the error is estimated; and that of
+    # blocks that plan contours, which are not merged themselves, with a rough tolerance.
     coarser: float = 2.5
+    planned_roughly: float = 0.1
     # Merged blocks that stratified contours are affordable for.
     most_merged: int = 20_000
     # Expected number of positives that add more than a part of the body, at least.
@@ -612,7 +616,9 @@ class Tails:
     @property
     def merges(self) -> bool:
         """Whether far blocks are merged in contours."""
-        return self._n_blocks > SETTINGS.merge_above and self._transform is None
+        is_rough, s = self._tolerance >= ROUGH_TOLERANCE, SETTINGS
+        above = s.merge_roughly_above if is_rough else s.merge_above
+        return self._n_blocks > above and self._transform is None
 
     @property
     def _merges_strata(self) -> bool:
@@ -658,7 +664,9 @@ class Tails:
     def _contour(self) -> ContourInversion:
         if self.merges:
             return self._contour_inversion(*self._ratios)
-        return self._contour_inversion(None, SETTINGS.coarser * SETTINGS.ratio)
+        is_rough, s = self._tolerance >= ROUGH_TOLERANCE, SETTINGS
+        planned = s.planned_roughly if is_rough else s.coarser * s.ratio
+        return self._contour_inversion(None, planned)
 
     @cached_property
     def _more_contours(self) -> list[ContourInversion]:

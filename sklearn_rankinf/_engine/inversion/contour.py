@@ -80,7 +80,7 @@ class ContourSettings:
     n_nodes_of_few_blocks: int = 256
     # Nodes times rows of a pass below which fewer nodes cost as much.
     cheap_pass: int = 8192
-    cheap_pass_rough: int = 1024
+    cheap_pass_rough: int = 4500
     # Nodes of one pass: at least the first, and as many as keep its state in the cache.
     chunk: int = 512
     state: int = 32_768

@@ -52,17 +52,15 @@ class TransformSettings:
     most_blocks_of_run: int = 128
     numbers_of_run: int = 6_000
     log_range: float = 300.0
-    # Log of rows that are far from the smallest floats, of what a run without a range loses, of
-    # errors of convolutions by Fourier transforms relative to the norms of their factors, and of an
-    # error of the total that matters.
-    least_row: float = -340.0
+    # Log of what a run without a range loses, of rows that it may change over it, of errors of
+    # convolutions by Fourier transforms relative to the norms of their factors, and of an error of
+    # the total that matters.
     log_lost: float = -690.0
+    log_visible: float = 40.0
     log_fft: float = -34.5
     log_error: float = -27.0
-    # Weights of the first rows, a power of two, are computed for all blocks of a run at once if
-    # they are no more numbers than can be cached.
-    rows_together: int = 64
-    most_cached: int = 100_000
+    # Weights of single items are computed for as many blocks at once as can be cached.
+    most_cached: int = 200_000
     # Weights of blocks of several items with no more hits are computed for all blocks of a run.
     hits_together: int = 16
     # Smallest number of hits in a block, and of rows times hits, that Fourier transforms convolve.
@@ -214,6 +212,9 @@ class _ForwardPass:
         self._log_odds, self._log_q = math.log(p / (1.0 - p)), math.log1p(-p)
         self._balances, self._far_rows = balances, far_rows
         self._costs = self._log_ranges()
+        widest = int((self._high - self._low).max()) + 2
+        size = max(SETTINGS.most_cached, widest * z.size)
+        self._buffer = np.empty(size, dtype=self._z.dtype)
         # Blocks after which rows may be wrong, these, logs of their errors, and balances.
         self._errors: list[tuple[int, Integers, Floats, Floats]] = []
 
@@ -285,10 +286,10 @@ class _ForwardPass:
         """Whether what rows have lost, or rounding errors of Fourier transforms, may matter.
 
         A product below the smallest float is lost, and with it at most that float times the
-        exponential of the range of a run, in the unit of the state. Unless a row ends a run near
-        there, that is negligible in each row. Errors of Fourier transforms are those of the largest
-        row in all of them. Either is multiplied by all that later blocks add, and compared with the
-        total. No term is larger than at the real part of its node.
+        exponential of the range of a run, or times the power of two by which it is rescaled. Unless
+        a row ends a run near there, that is negligible in each row. Errors of Fourier transforms
+        are those of the largest row in all of them. Either is multiplied by all that later blocks
+        add, and compared with the total. No term is larger than at the real part of its node.
         """
         if not self._errors:
             return np.zeros(log_totals.shape, dtype=bool)
@@ -369,22 +370,27 @@ class _ForwardPass:
         one_hit = (c.cross[run] * starts + c.linear[run] + c.square[run]) * may_hit
         ratios = _exponentials(self._z, c.cross[run] * may_hit)
         heads = _exponentials(self._z, one_hit, np.outer(may_hit, self._log_odds + self._balance))
-        weights = _Weights(heads, ratios, grid.shape[0])
+        weights = _weights_in_turn(heads, ratios, parts[3] - parts[2] + 1, self._buffer)
         are_few = (c.sizes[run] > 1) & (self._most[run] <= SETTINGS.hits_together)
         highs = np.append(last, self._high[run])[:-1]
         few = begin + np.flatnonzero(are_few)
         of_several = self._weights_of_several(few, lows[are_few], highs[are_few])
-        blocks = zip(*(part.tolist() for part in parts), strict=True)
-        for i, (size, low, start, last_start) in enumerate(blocks):
+        product, n_single = np.empty_like(grid), 0
+        blocks = zip(*(part.tolist() for part in parts), weights, strict=True)
+        for block, (size, low, start, last_start, of_a_hit) in enumerate(blocks, begin):
             if size > 1:
-                last = self._several(grid, low, last, begin + i, of_several)
+                self._log_divisor, n_single = self._log_divisor + n_single * self._log_q, 0
+                last = self._several(grid, low, last, block, of_several)
                 continue
-            self._log_divisor = self._log_divisor + self._log_q
-            stop = min(last, last_start)
-            if stop >= start:
-                rows = grid[start - first : stop - first + 1]
-                grid[start + 1 - first : stop + 2 - first] += weights.times(i, rows)
-                last = max(last, stop + 1)
+            n_single += 1
+            n_rows = min(last, last_start) - start + 1
+            if n_rows > 0:
+                place, moved = start - first, product[:n_rows]
+                np.multiply(of_a_hit[:n_rows], grid[place : place + n_rows], moved)
+                after = grid[place + 1 : place + 1 + n_rows]
+                np.add(after, moved, after)
+                last = max(last, start + n_rows)
+        self._log_divisor = self._log_divisor + n_single * self._log_q
         self._keep(grid, last, end)
 
     def _several(
@@ -460,11 +466,12 @@ class _ForwardPass:
         """Add up the rows after a block; returns the log divisor."""
         low, high = int(self._low[block]), int(self._high[block])
         is_crossed = bool(self._increments.cross[block])
+        powers, product = np.empty_like(before), np.empty_like(before)
         if is_crossed:
             crossed = float(np.abs(self._z.real).max() * abs(self._increments.cross[block]))
             growth = crossed * before.shape[0] * float(ys[-1])
             self._range = min(self._range + growth, SETTINGS.log_range)
-            powers = geometric_rows(weights.base, weights.ratio, np.empty_like(before))
+            powers = geometric_rows(weights.base, weights.ratio, powers)
             if ys[0]:
                 before *= powers ** int(ys[0])
         for y in ys.tolist():
@@ -473,7 +480,8 @@ class _ForwardPass:
             before = before[: max(high - y - lowest + 1, 0)]
             if is_crossed and y > ys[0]:
                 before *= powers[: before.shape[0]]
-            moved = weights.heads[y - weights.fewest] * before[start:]
+            moved = product[: max(before.shape[0] - start, 0)]
+            np.multiply(weights.heads[y - weights.fewest], before[start:], out=moved)
             first = start + lowest + y - low
             after[first : first + moved.shape[0]] += moved
         return weights.log_scale
@@ -514,12 +522,14 @@ class _ForwardPass:
         state = grid[lowest - self._first : last - self._first + 1]
         sizes = np.abs(state)
         size = sizes.max(axis=0, initial=0.0)
-        if sizes.min(initial=1.0) < math.exp(SETTINGS.least_row):
-            rows = lowest + np.flatnonzero(sizes.min(axis=1) < math.exp(SETTINGS.least_row))
-            self._note(end, rows, SETTINGS.log_lost + self._range)
         if not (size.min() > 1e-290 and size.max() < 1e290):
             raise LeftTheRangeError
         shift = np.exp2(np.floor(np.log2(size)))
+        log_lost = SETTINGS.log_lost + max(self._range, math.log(shift.max()))
+        least = math.exp(log_lost + SETTINGS.log_visible)
+        if sizes.min(initial=1.0) < least:
+            rows = lowest + np.flatnonzero(sizes.min(axis=1) < least)
+            self._note(end, rows, log_lost)
         self._state, self._first = state / shift, lowest
         self._log_scale = self._log_scale + np.log(shift) + self._log_divisor
 
@@ -550,40 +560,19 @@ def _exponentials_by_node(
     return rows
 
 
-class _Weights:
-    """``heads[i] * ratios[i]**row`` for the blocks i of a run, in turn: a product each.
+def _weights_in_turn(
+    heads: NDArray[Any], ratios: NDArray[Any], n_rows: Integers, buffer: NDArray[Any]
+) -> Iterator[NDArray[Any]]:
+    """Rows ``heads[i] * ratios[i]**row`` for the blocks i of a run.
 
-    The first rows of all blocks, and the powers of ratios by which they double, come together.
+    Those of as many blocks as the buffer holds are computed at once.
     """
-
-    def __init__(self, heads: NDArray[Any], ratios: NDArray[Any], n_rows: int) -> None:
-        most = max(1, SETTINGS.most_cached // heads.size)
-        n_together = min(n_rows, SETTINGS.rows_together, 1 << (most.bit_length() - 1))
-        first = np.empty((n_together, *heads.shape), heads.dtype)
-        self._first = geometric_rows(heads, ratios, first)
-        self._weights = np.empty((n_rows, heads.shape[1]), heads.dtype)
-        self._powers = []
-        for _ in range(n_together.bit_length() - 1):
-            ratios = ratios * ratios
-        while n_together < n_rows:
-            self._powers.append(ratios)
-            ratios, n_together = ratios * ratios, 2 * n_together
-
-    def times(self, i: int, x: NDArray[Any]) -> NDArray[Any]:
-        """The first rows of block i times other rows; the next call overwrites the product."""
-        n_rows, filled = x.shape[0], self._first.shape[0]
-        rows = self._weights[:n_rows]
-        if n_rows <= filled:
-            np.multiply(self._first[:n_rows, i], x, out=rows)
-            return rows
-        rows[:filled] = self._first[:, i]
-        for powers in self._powers:
-            if filled >= n_rows:
-                break
-            np.multiply(rows[: n_rows - filled][:filled], powers[i], out=rows[filled : 2 * filled])
-            filled *= 2
-        rows *= x
-        return rows
+    n_together = max(1, buffer.size // max(1, int(n_rows.max()) * heads.shape[1]))
+    for first in range(0, len(heads), n_together):
+        some = slice(first, first + n_together)
+        shape = max(1, int(n_rows[some].max())), *heads[some].shape
+        rows = buffer[: math.prod(shape)].reshape(shape)
+        yield from geometric_rows(heads[some], ratios[some], rows).swapaxes(0, 1)
 
 
 def geometric_rows(head: NDArray[Any], ratio: NDArray[Any], out: NDArray[Any]) -> NDArray[Any]:
