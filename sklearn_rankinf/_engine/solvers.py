@@ -154,8 +154,8 @@ class SolverSettings:
     contour_work: float = 4e7
     # Hits above which a tolerance is met by plain contours first, if blocks are merged.
     many_positives: int = 2_000
-    # Blocks above which neighbouring ones are merged: for contours, the same with a rough tolerance,
-    # and for stratified contours.
+    # Blocks above which neighbouring ones are merged: for contours, for contours with a rough
+    # tolerance, and for stratified contours.
     merge_above: int = 5_000
     merge_roughly_above: int = 12_000
     merge_stratified_above: int = 2_500
