@@ -159,6 +159,15 @@ def test_rows_that_leave_the_range_are_not_lost(which, sign, factor):
     assert_allclose(known, np.full(known.shape, expected), rtol=1e-11)
 
 
+def test_a_block_has_no_more_hits_than_items():
+    # As many hits as up to 60 may be in the ten blocks of 4, 1, ... items that were one.
+    sizes = np.array([4, 1, 7, 3, 9, 2, 8, 6, 12, 8])
+    coarse = bands.Bands(*np.array([[0], [60], [60], [0]]))
+    fine = coarse.at(np.array([60]), np.cumsum(sizes))
+    assert fine.most.tolist() == sizes.tolist()
+    assert fine.work() == 61 * (sizes + 1).sum()
+
+
 @pytest.mark.parametrize("tolerance", [0.0, 0.01])
 def test_paths_of_a_value_carry_its_tail(tolerance):
     # The distribution of the sum of 80 of 240 whole numbers, counted by dynamic programming.

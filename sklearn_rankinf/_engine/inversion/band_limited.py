@@ -166,7 +166,8 @@ class BandLimitedTails:
             tilts = Tilts(self._transform, upper, scale, self._support)
             thetas, log_mgfs = tilts.ladder(1, 1)
             is_gentle = not log_mgfs[0] - thetas[0] * self._mean > SETTINGS.most_at_first
-            if is_gentle or upper >= SETTINGS.largest_scale * scale:
+            # The scale of a value's own paths is that of its tilt.
+            if is_gentle or self._transform.is_limited or upper >= SETTINGS.largest_scale * scale:
                 return tilts
             upper *= 2.0
 

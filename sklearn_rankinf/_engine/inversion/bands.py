@@ -128,6 +128,7 @@ class Bands:
         most_up_to = np.concatenate([[0], np.cumsum(self.most)])
         start_block = np.concatenate([[-1], before[:-1]]) + 1
         most = most_up_to[after + 1] - most_up_to[start_block]
+        most = np.minimum(most, np.diff(fine_ends, prepend=0))
         return Bands(low, self.high[after], most, np.zeros_like(most), self.left_out)
 
     def work(self) -> float:

@@ -112,8 +112,8 @@ class ContourSettings:
     # longer than the paths that carry the tail of a value. These are found with tilts at such steps
     # of the ladder from the saddle point; the log of the share of the tail's bound that they may
     # leave out, and the scale of their tilts.
-    costly: float = 1.5e9
-    costly_of_block: float = 4e5
+    costly: float = 1e9
+    costly_of_block: float = 2.5e5
     steps: tuple[float, ...] = (0.0, 1.0)
     log_share: float = -22.0
     turns_at_scale: float = 1.82
@@ -233,11 +233,7 @@ class ContourInversion:
     @property
     def may_be_limited(self) -> bool:
         """Whether tails may come from contours of the paths that carry them alone."""
-        return (
-            self._transform.has_paths
-            and not self._transform.is_limited
-            and not self._tilts.few_blocks
-        )
+        return self._is_dense and self._transform.has_paths and not self._transform.is_limited
 
     def tail_of_paths(self, s: Floats, sign: int) -> TailEstimates:
         """The same, each from a contour of the paths that carry it.
