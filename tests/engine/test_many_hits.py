@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 from oracles import inverted_tail
 
-from sklearn_rankinf import AveragePrecision, DiscountedCumulativeGain
+from sklearn_rankinf import AveragePrecision, DiscountedCumulativeGain, RocAuc
 from sklearn_rankinf._engine import solvers
 from sklearn_rankinf._engine.distribution import exact_distribution, exact_mean_and_variance
 from sklearn_rankinf._engine.inversion.many_hits import ManyHitsInversion, TiltedHits
@@ -33,6 +33,19 @@ def test_the_chain_has_the_transform_of_the_forward_pass(metric, tilt):
     found = chain.log_mgf + chain.log_means(z - tilt / std)
     share = np.exp(expected.real - expected[0].real)
     assert_allclose(np.exp(found - expected) * share, share, atol=1e-9)
+
+
+@pytest.mark.parametrize(("n_blocks", "m"), [(200, 5_000), (300, 1_500)])
+def test_mean_and_deviation_of_the_chain_are_those_of_mann_and_whitney(n_blocks, m):
+    # The values that are typical of each block add up to one many deviations from the mean.
+    sizes = np.random.default_rng(0).integers(1, 400, n_blocks)
+    n = int(sizes.sum())
+    ties = ((sizes.astype(float) ** 3 - sizes) / (n * (n - 1.0))).sum()
+    std = math.sqrt((n + 1.0 - ties) / (12.0 * m * (n - m)))
+    chain = TiltedHits.of(increments_of(RocAuc(), n, m, sizes), m, 1e-4 / std)
+    mean, deviation = chain.mean_and_deviation(std)
+    assert_allclose(mean + RocAuc().offset(n, m) - 1e-4 * std, 0.5, rtol=0, atol=1e-6 * std)
+    assert_allclose(deviation, std, rtol=2e-3)
 
 
 @pytest.mark.parametrize("x", [0.185, 0.25, 0.4])

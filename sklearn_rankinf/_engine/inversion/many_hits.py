@@ -94,8 +94,9 @@ class ManyHitsSettings:
     good: float = 1e-3
     tolerable: float = 3e-2
     rounding: float = 1e-9
-    # Height, in deviations, at which the transform shows mean and deviation.
-    small: float = 0.1
+    # Heights, in deviations, at which the transform shows the mean, by an angle that is less than a
+    # half turn away from the values that are typical of each block, and the deviation.
+    small: tuple[float, float] = (1e-5, 0.1)
 
 
 SETTINGS = ManyHitsSettings()
@@ -232,12 +233,12 @@ class TiltedHits:
         """Mean and standard deviation under the tilt, which is not much larger than a scale."""
         deviation = scale
         for _ in range(2):
-            height = SETTINGS.small / deviation
-            log_mean = complex(self.log_means(np.array([1j * height]))[0])
-            deviation = math.sqrt(max(-2.0 * log_mean.real, 0.0)) / height
+            low, high = np.array(SETTINGS.small) / deviation
+            near, far = self.log_means(np.array([1j * low, 1j * high])).tolist()
+            deviation = math.sqrt(max(-2.0 * far.real, 0.0)) / high
             if not deviation:
                 break
-        return log_mean.imag / height, deviation
+        return near.imag / low, deviation
 
     def log_means(self, shifts: Complexes) -> Complexes:
         """Logs of ``E_theta exp(shift S)`` for every shift; nan out of the range of floats."""
