@@ -305,6 +305,7 @@ class Tails:
             (upper and (stratified or far_above), Solver(near_maximum, self._listed_first, first)),
             (stratified, Solver(by_strata, self._stratified, first)),
             (near_body, Solver("contour", self._contour_tail, self._near_error)),
+            (stratified and ascends, Solver(near_maximum, self._listed, self._far_error)),
             (stratified and ascends, Solver(near_maximum, self._many_listed, self._far_error)),
             (stratified and ascends, Solver(by_strata, self._ascending, self._far_error)),
             (stratified, Solver(near_maximum, self._few_listed, ROUNDING, of_log=0.0)),

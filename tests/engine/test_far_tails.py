@@ -27,6 +27,7 @@ from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.exact import near_maximum
 from sklearn_rankinf._engine.inversion import bands, contour, transform
 from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
+from sklearn_rankinf._engine.inversion.stratified import StratifiedInversion
 from sklearn_rankinf._null import distribution as _frozen_distributions
 from sklearn_rankinf._statistics.additive import increments_of
 from sklearn_rankinf._statistics.increments import Increments
@@ -237,6 +238,36 @@ def test_rows_are_balanced_whatever_is_asked_for():
     for _ in range(3):
         balance = np.cumsum(rng.normal(0.0, 0.01, (300, 1)), axis=0)
         assert_allclose(transform.log_transform(blocks, 100, z, None, balance), plain, rtol=1e-11)
+
+
+def count_of_sums(weights, m, at_least):
+    """Choices of m of descending weights that add up to a value, or more."""
+
+    def completed(first, left, value):
+        if not left:
+            return 1
+        count = 0
+        for i in range(first, len(weights) - left + 1):
+            if value + sum(weights[i : i + left]) < at_least:
+                break
+            count += completed(i + 1, left - 1, value + weights[i])
+        return count
+
+    return completed(0, m, 0.0)
+
+
+def test_few_placements_are_listed_before_contours_that_ascend(monkeypatch):
+    sizes, m = np.repeat([1, 2], [40, 120]), 15
+    n = int(sizes.sum())
+    weights = 1.0 / np.log2(2.0 + np.arange(n))
+    weights[40:] = weights[40:].reshape(-1, 2).mean(axis=1).repeat(2)
+    monkeypatch.setattr(StratifiedInversion, "ascending_tail", None)
+    distribution = ComputedDistribution(DiscountedCumulativeGain(), n, m, sizes)
+    assert distribution._tails._is_stratified
+    x = 0.98501 * weights[:m].sum()
+    found = distribution.estimates(np.array([x]), 1)
+    expected = count_of_sums(weights.tolist(), m, x) / math.comb(n, m)
+    assert_allclose(found.log_p, math.log(expected), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -288,7 +288,8 @@ class RankingTransform:
         m, values = self._n_positives, np.full(thetas.shape, np.nan)
         left = np.flatnonzero(~np.isfinite(values))
         # Very different tilts in one pass may leave the range of floats where each alone does not.
-        for part in (left, *(left[i : i + 1] for i in range(left.size))):
+        alone = [left[i : i + 1] for i in range(left.size)]
+        for part in [left, *alone] if left.size > 1 else alone:
             some = part[~np.isfinite(values[part])]
             if some.size:
                 narrow = self._narrow(blocks, thetas[some])
@@ -300,10 +301,16 @@ class RankingTransform:
         return values
 
     def _narrow(self, blocks: Increments, thetas: Floats) -> tuple[Bands, Floats]:
-        """Bands of log transforms at real tilts, and what balances their rows."""
-        if self._limits is None:
-            return windows(blocks, self._n_positives, thetas, _NARROW)
-        return self._limits, balances(blocks, self._n_positives, thetas)
+        """Bands of log transforms at real tilts, and what balances their rows.
+
+        All rows of few hits are balanced for one tilt alone.
+        """
+        bands = self._limits
+        if bands is None:
+            bands, balance = windows(blocks, self._n_positives, thetas, _NARROW)
+            if thetas.size > 1 or self._n_positives > _FEW_HITS:
+                return bands, balance
+        return bands, balances(blocks, self._n_positives, thetas)
 
     @property
     def has_paths(self) -> bool:
