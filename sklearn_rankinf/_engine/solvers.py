@@ -403,9 +403,12 @@ class Tails:
         # The first bound, of blocks that are merged, costs less and may be a little too low.
         at, enough = np.array([t]), SETTINGS.surely * far
         reach = self._contour.unbounded_up_to(sign, enough)
-        if sign * t < reach or self._contour.log_bound(at, sign, far)[0] > enough:
+        if sign * t < reach:
             return False
-        return bool(self.log_bound(at, sign, far)[0] <= far)
+        bound = self._contour.log_bound(at, sign, far)[0]
+        if self.merges and bound <= enough:
+            bound = self.log_bound(at, sign, far)[0]
+        return bool(bound <= far)
 
     # Stratified contours
 
