@@ -44,7 +44,6 @@ near-maximum enumeration   exact/near_maximum: placements beyond s; Land & Doig 
 contour                    inversion/contour, many_hits: trapezoidal rule near the saddle point;
                            Abate & Whitt 1992, Daniels 1954; rounding, truncation, aliasing, atoms,
                            merging
-longer contour             solvers: far out, no blocks merged, up to six times as many nodes; same
 stratified contour         inversion/stratified: nodes from coarse to fine; far up only the strata
                            that matter; Abate & Whitt 1992, Jensen 1995; as for contours
 conditioning on a block    conditioning: mixture over strata; Hoeffding 1963; errors of the strata,

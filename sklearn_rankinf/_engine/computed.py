@@ -612,7 +612,7 @@ def _inversion(increments: Increments, n_positives: int) -> _FarTail:
     within = 0.0 if only_adds else -math.inf, math.inf
     # Values on a lattice have no stratified contours.
     step = 0.0 if is_steep(blocks, std) else step_of(blocks)
-    tails = tails_of(canonical, mean, std, within, nothing, m, ACCEPTED, step, insists=False)
+    tails = tails_of(canonical, mean, std, within, nothing, m, ACCEPTED, step)
 
     def tail(t: Floats, sign: int) -> TailEstimates:
         return about_the_mean(tails.tail, *canonical.form.value(t, sign), mean)

@@ -39,7 +39,6 @@ SOLVERS = (
     "hypergeometric",
     "near-maximum enumeration",
     "contour",
-    "longer contour",
     "stratified contour",
     "conditioning on a block",
     "branch and bound",

@@ -116,7 +116,7 @@ class SolverSettings:
     # The same for stratified contours below exp(log_far), where ascending ones are more accurate.
     log_far: float = -15.0
     accurate_far: float = 1.5e-5
-    # Error above which bounds and longer contours, which take seconds, are tried.
+    # Error above which bounds, which take seconds, are tried.
     tolerable: float = 1e-2
     # The same for rows of clusters, and where the bounds of a finite band are known.
     unclear: float = 0.1
@@ -127,11 +127,13 @@ class SolverSettings:
     negligible: float = 1e-22
     negligible_roughly: float = 1e-12
     negligible_in_bands: float = 1e-6
-    # Blocks of lists with ties up to which a rough tolerance is met by bands first.
+    # Blocks of lists with ties up to which a rough tolerance is met by bands before contours that
+    # have more nodes than these.
     bands_first_up_to: int = 1_000
+    nodes_of_short_contour: int = 150
     log_near: float = -5.0
-    # Log of a tail below which a longer contour is tried, and one with blocks merged less.
-    log_longer: float = -12.0
+    # Log of a tail below which bounds of blocks merged less are computed, and contours of them.
+    log_bound_less_merging: float = -12.0
     log_less_merging: float = -30.0
     # Placements of a tail that are listed where other solvers take seconds.
     many_placements: float = 5e6
@@ -220,8 +222,6 @@ class Tails:
     first_ranks : callable, optional
         Returns the increments of the first ranks alone, if no placement with a given value, or
         more, has a hit behind them; else None.
-    insists : bool, default=True
-        Whether contours that are far too long are followed where nothing else answers.
     is_clustered : bool, default=False
         Whether the distribution is a row of clusters, which contours resolve wrongly.
     """
@@ -241,7 +241,6 @@ class Tails:
         span: float = 0.0,
         transform: Transform | None = None,
         first_ranks: Callable[[float], Increments | None] = lambda t: None,
-        insists: bool = True,
         is_clustered: bool = False,
     ) -> None:
         self._increments = increments
@@ -249,7 +248,7 @@ class Tails:
         self._n_positives, self._mean, self._std = n_positives, mean, std
         self._support_within, self._bounds = support_within, bounds
         self._tolerance, self._span, self._transform = tolerance, span, transform
-        self._insists, self._is_clustered = insists, is_clustered
+        self._is_clustered = is_clustered
         self._log_placements = log_binomial(n_samples, n_positives)
         n_ranks = n_blocks if n_blocks == n_samples else None
         self._near_maximum = NearMaximum(
@@ -299,8 +298,11 @@ class Tails:
         far_above = ascends and self.merges and not stratified
         # Ascending contours of many hits take longer than plain ones, which may be good enough.
         is_dense = self._tolerance >= ROUGH_TOLERANCE and self._n_positives > s.many_positives
+        # Of dense distributions contours may be short.
+        short = early and self._n_blocks > FEW_BLOCKS and self._contour.is_short
         declared: list[tuple[bool, Solver]] = [
             (self._has_many_hits, Solver("contour", self._many_hits, s.accurate)),
+            (short, Solver("contour", self._short_contour, good)),
             (early, Solver(band, self._band_limited, good)),
             (upper and (stratified or far_above), Solver(near_maximum, self._listed_first, first)),
             (stratified, Solver(by_strata, self._stratified, first)),
@@ -317,10 +319,6 @@ class Tails:
             (far_above and is_dense, Solver(by_strata, self._ascending, first)),
             (not (early or self._is_certified), Solver(band, self._band_limited, worth_band)),
             (True, Solver("midpoint of bounds", self._enclosed, last)),
-            (
-                self.merges and not self._tolerance,
-                Solver("longer contour", self._longer_contour, last),
-            ),
             (True, Solver("upper bound", self._bound, np.finfo(float).max)),
         ]
         return [solver for applies, solver in declared if applies]
@@ -505,16 +503,9 @@ class Tails:
             found.put_better(far, self._contour_far_out.tail(t[far], sign))
         return found
 
-    def _longer_contour(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
-        """A longer contour, of blocks that are not merged."""
-        found = TailEstimates.unknown(t.shape)
-        if self._insists and self._n_blocks <= SETTINGS.unmerged_up_to:
-            far = np.flatnonzero(self._contour.log_bound(t, sign) < SETTINGS.log_longer)
-            if far.size:
-                found.put(far, self._contour_far_out.tail(t[far], sign, insist=True))
-                found.solver[far] = "longer contour"
-            self._refute(found, t, sign)
-        return found
+    def _short_contour(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+        """Contours that take less time than a finite band."""
+        return self._contour.tail(t, sign, SETTINGS.nodes_of_short_contour)
 
     def _refute(self, found: TailEstimates, t: Floats, sign: int) -> None:
         """Take back, in place, tails outside of their guaranteed bounds."""
@@ -610,7 +601,7 @@ class Tails:
     def log_bound(self, t: Floats, sign: int, enough: float = -math.inf) -> Floats:
         """Chernoff bound of the log of the tail; the lowest unless it is below `enough`."""
         log_p = self._contour.log_bound(t, sign, enough)
-        far = log_p < SETTINGS.log_longer
+        far = log_p < SETTINGS.log_bound_less_merging
         if far.any():
             log_p[far] = self._contour_far_out.log_bound(t[far], sign, enough)
         return log_p

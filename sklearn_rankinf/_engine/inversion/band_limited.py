@@ -83,7 +83,7 @@ class BandSettings:
     # Nodes times products of the band of a value, with a tolerance and without one, above which the
     # paths that carry its tail are looked for, with tilts at these steps of the ladder; the log of
     # the share of the tail's bound that they may leave out, and the scale of their tilts.
-    costly_with_tolerance: float = 3e7
+    costly_with_tolerance: float = 1e8
     costly: float = 2e8
     steps: tuple[float, ...] = (-1.0, -0.5, 0.0, 0.5, 1.0)
     log_share: float = -12.0
@@ -298,7 +298,10 @@ class BandLimitedTails:
         transform, log_rest = found
         scale = SETTINGS.turns_at_scale / abs(theta)
         numbers = self._n_samples, self._mean, scale, self._support, self._tolerance
-        tails = BandLimitedTails(transform, *numbers)
+        # A ladder of tilts starts far from the one that is known.
+        means = self._transform.means if self._tolerance else None
+        own = None if means is None else Tilts(transform, scale, scale, self._support, means=means)
+        tails = BandLimitedTails(transform, *numbers, own)
         bounds = tails._log_bounds(np.array([s]), sign, False)
         lower, upper, decay = (float(each[0]) for each in bounds)
         return None if math.isinf(lower) else (lower, float(np.logaddexp(upper, log_rest)), decay)

@@ -85,14 +85,12 @@ class ContourSettings:
     chunk: int = 512
     state: int = 32_768
     # The longest contour: nodes times products, with a tolerance, and of few blocks, of which a
-    # finite band gives bounds; and limits of the number of nodes; if necessary so many times as
-    # long.
+    # finite band gives bounds; and limits of the number of nodes.
     most_work: float = 1.5e9
     most_work_rough: float = 5e8
     most_work_of_few_blocks: float = 1e8
     fewest_nodes: int = 64
     most_nodes: int = 8192
-    insistent: int = 6
     # Truncation that is worth no more nodes; of merged blocks; of contours that are `patience`
     # times as long as at first, and of few blocks at any length; and as a part of the tolerance.
     decayed: float = 3e-9
@@ -208,12 +206,12 @@ class ContourInversion:
         self._known: dict[tuple[Contour, bool], Nodes] = {}
         self._log_commonest = cache(transform.log_commonest)
 
-    def tail(self, s: Floats, sign: int, insist: bool = False) -> TailEstimates:
+    def tail(self, s: Floats, sign: int, most_nodes: int = SETTINGS.most_nodes) -> TailEstimates:
         """Tails, ``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1), and their errors.
 
         Meant for s on the same side of the mean as the tail. The error is infinite where the method
-        does not apply; unless `insist` is set, a contour along which the transform does not decay
-        in time is not followed to its end.
+        does not apply. A contour along which the transform does not decay in time, or within
+        `most_nodes`, is not followed to its end.
         """
         if self._span:
             # P(S <= s) is the complement of the tail from the next multiple of the span on.
@@ -227,7 +225,7 @@ class ContourInversion:
             if weak.size:
                 for contour, chosen in choose(s[weak], sign).items():
                     same = weak[chosen]
-                    found.put_better(same, self._invert(s[same], sign, contour, insist))
+                    found.put_better(same, self._invert(s[same], sign, contour, most_nodes))
         return found
 
     @property
@@ -346,7 +344,7 @@ class ContourInversion:
 
     # Sums along contours.
 
-    def _invert(self, s: Floats, sign: int, contour: Contour, insist: bool) -> TailEstimates:
+    def _invert(self, s: Floats, sign: int, contour: Contour, most_nodes: int) -> TailEstimates:
         """Tails from one contour, extended until the truncation is negligible.
 
         Its lengths form a fixed sequence, and each value takes the first one that is enough for it,
@@ -355,26 +353,26 @@ class ContourInversion:
         found, open_ = TailEstimates.unknown(s.shape), np.arange(s.size)
         whole = self._n_whole(contour)
         n_nodes, first = self._n_first(contour), self._n_usual(contour)
-        most = self._n_affordable(contour, insist)
-        longest = most if self._transform.merged else SETTINGS.most_nodes
+        most = min(self._n_affordable(contour), most_nodes)
+        longest = most if self._transform.merged else most_nodes
         # A short first contour may be followed to a third beyond the usual length.
         most = min(most if n_nodes == first else max(most, 4 * first // 3), whole)
         is_too_long = first > 2 * longest or self._is_costly(contour)
-        if is_too_long and not (insist or self._tilts.few_blocks):
+        if is_too_long and not self._tilts.few_blocks:
             return found
         returns = self._returns(contour)
         log_bound = self._tilts.cheap_log_bound(s, sign)
         truncation = math.inf
         while open_.size:
             nodes = self._nodes(contour, n_nodes)
-            before, truncation = truncation, self._truncation(nodes, insist)
+            before, truncation = truncation, self._truncation(nodes, False)
             if math.isinf(truncation):
                 break
             more = self._n_more(contour, n_nodes)
             is_long = n_nodes >= SETTINGS.patience * max(first, self._n_cheap(contour))
             may_end = self._tilts.few_blocks or is_long
             enough = max(self._enough, SETTINGS.decayed_slowly if may_end else 0.0)
-            is_stuck = truncation > SETTINGS.progress * before and may_end and not insist
+            is_stuck = truncation > SETTINGS.progress * before and may_end
             is_last = is_stuck or n_nodes + more > most
             # No tail exceeds its bound, and no relative truncation is smaller than this.
             scale = np.exp(np.minimum(nodes.log_scale(s[open_]) - log_bound[open_], 50.0))
@@ -383,7 +381,7 @@ class ContourInversion:
             is_beyond = (left * scale > enough) & (left > 0.5 * rest)
             ready = open_[(rest * scale <= enough) | is_beyond | is_last]
             open_ = open_[~is_beyond]
-            tails = self._summed(s[ready], sign, contour, nodes, is_stuck or insist)
+            tails = self._summed(s[ready], sign, contour, nodes, is_stuck)
             found.put(ready, tails)
             if is_last:
                 break
@@ -537,7 +535,7 @@ class ContourInversion:
         return min(max(self._n_first(contour), fewest), self._n_whole(contour))
 
     @cached_method
-    def _n_affordable(self, contour: Contour, insist: bool) -> int:
+    def _n_affordable(self, contour: Contour) -> int:
         """The longest contour that is affordable."""
         work = self._transform.work(*self._tilt(contour))
         most_work = SETTINGS.most_work
@@ -545,8 +543,7 @@ class ContourInversion:
             most_work = SETTINGS.most_work_of_few_blocks
         elif self._effort < 1.0 and not self._transform.merged:
             most_work = SETTINGS.most_work_rough
-        most = int(np.clip(most_work / work, SETTINGS.fewest_nodes, SETTINGS.most_nodes))
-        return most * SETTINGS.insistent if insist else most
+        return int(np.clip(most_work / work, SETTINGS.fewest_nodes, SETTINGS.most_nodes))
 
     @cached_method
     def _n_cheap(self, contour: Contour) -> int:

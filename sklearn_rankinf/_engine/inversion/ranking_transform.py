@@ -55,8 +55,9 @@ _CANDIDATES = 16
 # The commonest outcome near a tail has this many standard deviations fewer hits than the mean under
 # the tilt among the ranks that add something, or one.
 _DEVIATIONS = 2.0
-# Hits of a block times nodes of one pass.
+# Hits of a block times nodes of one pass, and products of a pass of several tilts.
 _AT_ONCE = 1 << 23
+_WIDE_PASS = 5e6
 # Windows for the log transform at a real tilt have this part of the usual width.
 _NARROW = 0.5
 # Most that merging may change the exponent of a weight where merged blocks plan contours.
@@ -286,14 +287,18 @@ class RankingTransform:
     def _log_mgfs_of(self, blocks: Increments, thetas: Floats) -> Floats:
         """Log transforms of some blocks at real tilts."""
         m, values = self._n_positives, np.full(thetas.shape, np.nan)
-        left = np.flatnonzero(~np.isfinite(values))
-        # Very different tilts in one pass may leave the range of floats where each alone does not.
-        alone = [left[i : i + 1] for i in range(left.size)]
-        for part in [left, *alone] if left.size > 1 else alone:
-            some = part[~np.isfinite(values[part])]
-            if some.size:
-                narrow = self._narrow(blocks, thetas[some])
-                values[some] = log_transform(blocks, m, thetas[some], *narrow).real
+        parts = [np.argsort(thetas)] if thetas.size else []
+        while parts:
+            some = parts.pop()
+            bands, balance = self._narrow(blocks, thetas[some])
+            # Very different tilts share few rows.
+            is_wide = some.size > 1 and bands.work() * some.size > _WIDE_PASS
+            if not is_wide:
+                values[some] = log_transform(blocks, m, thetas[some], bands, balance).real
+            # In one pass they may leave the range of floats where each alone does not.
+            left = some[~np.isfinite(values[some])]
+            if some.size > 1:
+                parts += np.array_split(left, 2 if is_wide else left.size) if left.size else []
         if self._limits is not None:
             return np.where(np.isfinite(values), values, np.nan)
         for i in np.flatnonzero(~np.isfinite(values)):

@@ -69,6 +69,10 @@ class TransformSettings:
     # Range of the logarithms of factors within a part of a convolution: rounding errors, relative
     # to the largest row, grow by the exponential.
     largest_exponent_of_fft: float = 8.0
+    # The same at real nodes, where terms are positive, and only the smallest ones are lost; and the
+    # number of hits from which convolutions take less time there than one sum for each.
+    largest_exponent_of_sums: float = 150.0
+    least_hits_of_sums: int = 16
     # Numbers that are transformed together.
     fft_at_once: int = 1 << 20
 
@@ -407,7 +411,8 @@ class _ForwardPass:
             return last
         after = grid[low - first : high - first + 1]
         crossed = float(np.abs(self._z.real).max() * abs(self._increments.cross[block]))
-        n_parts = self._parts_of_convolution(crossed, last - lowest + 1, ys.size)
+        growth = crossed * (last - lowest + 1) * float(ys[-1])
+        n_parts = self._parts_of_convolution(crossed, last - lowest + 1, ys.size, growth)
         reference: Any = 0.0
         if n_parts:
             rows, log_weights = np.arange(lowest, last + 1), self._log_weights(block, ys)
@@ -420,6 +425,9 @@ class _ForwardPass:
             if np.iscomplexobj(sums):
                 logs = log_errors[start - first_row : stop - first_row + 1, None] + reference.max()
                 self._note(block + 1, np.arange(start, stop + 1), logs)
+            else:
+                growth += SETTINGS.largest_exponent_of_sums
+                self._range = min(self._range + growth, SETTINGS.log_range)
         elif crossed * (last - lowest) * ys[-1] > SETTINGS.log_range:
             reference = self._add_logs(block, before, lowest, ys, after)
         else:
@@ -505,12 +513,16 @@ class _ForwardPass:
             after[first : first + gain.size] += weights * before[some]
         return max(reference, np.finfo(float).min)
 
-    def _parts_of_convolution(self, crossed: float, n_rows: int, n_hits: int) -> int:
-        """Number of parts of rows and of hits for Fourier transforms; 0 for direct sums.
+    def _parts_of_convolution(self, crossed: float, n_rows: int, n_hits: int, growth: float) -> int:
+        """Number of parts of rows and of hits in convolutions; 0 for sums over hits, one by one.
 
-        A further hit in a block adds no more than `crossed` to the log weight of one before it.
+        A further hit in a block adds no more than `crossed` to the log weight of one before it, and
+        all hits in it no more than `growth` to those of all rows.
         """
         exponent = crossed * (0.5 * (n_rows + n_hits)) ** 2 / 2.0
+        if not np.iscomplexobj(self._z):
+            is_short = max(growth, exponent) <= SETTINGS.largest_exponent_of_sums
+            return int(is_short and n_hits >= SETTINGS.least_hits_of_sums)
         n_parts = max(1, math.ceil(math.sqrt(exponent / SETTINGS.largest_exponent_of_fft)))
         n_products = max(1.0, n_rows / n_parts) * n_hits / n_parts
         is_large = n_hits >= n_parts * SETTINGS.least_hits_of_fft and not self._far_rows
