@@ -322,8 +322,8 @@ PAIRS = {"groups": ["a", "a", "b", "b"]}
     ],
 )
 def test_wrong_arguments(arguments, options, error, message):
+    test = metric_test if "order" in options else average_precision_test
     with pytest.raises(error, match=message):
-        test = metric_test if "order" in options else average_precision_test
         test(*arguments, **options)
 
 
