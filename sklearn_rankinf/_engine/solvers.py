@@ -156,8 +156,8 @@ class SolverSettings:
     contour_work: float = 4e7
     # Hits above which a tolerance is met by plain contours first, if blocks are merged.
     many_positives: int = 2_000
-    # Blocks above which neighbouring ones are merged: for contours, for contours with a rough
-    # tolerance, and for stratified contours.
+    # Blocks above which neighbouring ones are merged: for contours, for contours of lists without
+    # ties and with a rough tolerance, and for stratified contours.
     merge_above: int = 5_000
     merge_roughly_above: int = 12_000
     merge_stratified_above: int = 2_500
@@ -490,7 +490,9 @@ class Tails:
                 if weak.size:
                     found.put_better(weak, contour.tail(t[weak], sign))
             unknown = np.flatnonzero(np.isinf(found.error.total))
-            if unknown.size and self._contour.may_be_limited:
+            # With a rough tolerance a band of these paths takes less time.
+            is_rough = self._tolerance >= ROUGH_TOLERANCE
+            if unknown.size and not is_rough and self._contour.may_be_limited:
                 found.put_better(unknown, self._contour.tail_of_paths(t[unknown], sign))
             if self._is_certified:
                 self._refute(found, t, sign)
@@ -611,8 +613,8 @@ class Tails:
     @property
     def merges(self) -> bool:
         """Whether far blocks are merged in contours."""
-        is_rough, s = self._tolerance >= ROUGH_TOLERANCE, SETTINGS
-        above = s.merge_roughly_above if is_rough else s.merge_above
+        is_rough = self._tolerance >= ROUGH_TOLERANCE and self._n_blocks == self._n_samples
+        above = SETTINGS.merge_roughly_above if is_rough else SETTINGS.merge_above
         return self._n_blocks > above and self._transform is None
 
     @property

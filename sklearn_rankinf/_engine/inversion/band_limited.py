@@ -83,7 +83,7 @@ class BandSettings:
     # Nodes times products of the band of a value, with a tolerance and without one, above which the
     # paths that carry its tail are looked for, with tilts at these steps of the ladder; the log of
     # the share of the tail's bound that they may leave out, and the scale of their tilts.
-    costly_with_tolerance: float = 1e8
+    costly_with_tolerance: float = 3e7
     costly: float = 2e8
     steps: tuple[float, ...] = (-1.0, -0.5, 0.0, 0.5, 1.0)
     log_share: float = -12.0

@@ -306,16 +306,11 @@ class RankingTransform:
         return values
 
     def _narrow(self, blocks: Increments, thetas: Floats) -> tuple[Bands, Floats]:
-        """Bands of log transforms at real tilts, and what balances their rows.
-
-        All rows of few hits are balanced for one tilt alone.
-        """
-        bands = self._limits
-        if bands is None:
-            bands, balance = windows(blocks, self._n_positives, thetas, _NARROW)
-            if thetas.size > 1 or self._n_positives > _FEW_HITS:
-                return bands, balance
-        return bands, balances(blocks, self._n_positives, thetas)
+        """Bands of log transforms at real tilts, and what balances their rows."""
+        m = self._n_positives
+        if self._limits is None and m > _FEW_HITS:
+            return windows(blocks, m, thetas, _NARROW)
+        return self._limits or feasible_bands(blocks, m), balances(blocks, m, thetas)
 
     @property
     def has_paths(self) -> bool:
