@@ -118,7 +118,8 @@ class SolverSettings:
     accurate_far: float = 1.5e-5
     # Error above which bounds, which take seconds, are tried.
     tolerable: float = 1e-2
-    # The same for rows of clusters, and where the bounds of a finite band are known.
+    # The same for rows of clusters and for merged blocks, and where the bounds of a finite band are
+    # known.
     unclear: float = 0.1
     wide: float = 1.0
     # Share of the tilted total below which contours leave paths out; and with a rough tolerance the
@@ -276,6 +277,7 @@ class Tails:
     def sequence(self, sign: int) -> list[Solver]:
         """The solvers of a tail, in the order in which they are tried."""
         s, upper = SETTINGS, sign > 0
+        is_rough = self._tolerance >= ROUGH_TOLERANCE
         stratified, ascends = self._is_stratified, upper and self._ascends
         few_hits = upper and self._n_positives < s.least_positives
         first = max(s.accurate, self._tolerance)
@@ -286,18 +288,20 @@ class Tails:
         good = max(first, s.accurate_stratified) if stratified else first
         rough, band = max(good, s.tolerable), "band-limited bounds"
         worth_band = s.wide if self.merges else rough
-        last = rough if self.merges else partial(self._error_worth_seconds, good)
+        last = s.unclear if self.merges else partial(self._error_worth_seconds, good)
         # Lists with ties differ from fold to fold: a band takes less time than a first contour.
         tied = self._n_blocks < self._n_samples and self._n_blocks <= s.bands_first_up_to
-        early = (self._is_certified or tied) and self._tolerance >= ROUGH_TOLERANCE
+        early = (self._is_certified or tied) and is_rough
         above = s.tolerable if few_hits else good
         if self._is_clustered and not early:
             above = s.unclear
         near_maximum, by_strata = "near-maximum enumeration", "stratified contour"
         near_body = upper and stratified and not self._merges_strata
+        far_first = upper and self.merges and self._n_blocks <= s.unmerged_up_to and not is_rough
         far_above = ascends and self.merges and not stratified
+        ascending = partial(self._far_out, self._ascending)
         # Ascending contours of many hits take longer than plain ones, which may be good enough.
-        is_dense = self._tolerance >= ROUGH_TOLERANCE and self._n_positives > s.many_positives
+        is_dense = is_rough and self._n_positives > s.many_positives
         # Of dense distributions contours may be short.
         short = early and self._n_blocks > FEW_BLOCKS and self._contour.is_short
         declared: list[tuple[bool, Solver]] = [
@@ -305,18 +309,20 @@ class Tails:
             (short, Solver("contour", self._short_contour, good)),
             (early, Solver(band, self._band_limited, good)),
             (upper and (stratified or far_above), Solver(near_maximum, self._listed_first, first)),
+            (far_first, Solver(near_maximum, partial(self._far_out, self._listed), first)),
+            (far_first, Solver("contour", partial(self._far_out, self._unmerged), first)),
             (stratified, Solver(by_strata, self._stratified, first)),
             (near_body, Solver("contour", self._contour_tail, self._near_error)),
             (stratified and ascends, Solver(near_maximum, self._listed, self._far_error)),
             (stratified and ascends, Solver(near_maximum, self._many_listed, self._far_error)),
             (stratified and ascends, Solver(by_strata, self._ascending, self._far_error)),
             (stratified, Solver(near_maximum, self._few_listed, ROUNDING, of_log=0.0)),
-            (far_above and not is_dense, Solver(by_strata, self._ascending, first)),
+            (far_above and not is_dense, Solver(by_strata, ascending, first)),
             (True, Solver(near_maximum, self._listed, max(good, s.tolerable) if early else good)),
             (few_hits, Solver("midpoint of bounds", self._enclosed, good)),
             (self._is_certified and not early, Solver(band, self._band_limited, good)),
             (True, Solver("contour", self._contour_tail, above)),
-            (far_above and is_dense, Solver(by_strata, self._ascending, first)),
+            (far_above and is_dense, Solver(by_strata, ascending, first)),
             (not (early or self._is_certified), Solver(band, self._band_limited, worth_band)),
             (True, Solver("midpoint of bounds", self._enclosed, last)),
             (True, Solver("upper bound", self._bound, np.finfo(float).max)),
@@ -414,12 +420,7 @@ class Tails:
         return self._stratified_inversion.tail(t, sign)
 
     def _ascending(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
-        """Ascending contours; far above the mean if the body is not stratified."""
-        found, far_above = TailEstimates.unknown(t.shape), SETTINGS.far_above * self._std
-        far = np.flatnonzero(self._is_stratified | (t > self._mean + far_above))
-        if far.size:
-            found.put(far, self._stratified_inversion.ascending_tail(t[far]))
-        return found
+        return self._stratified_inversion.ascending_tail(t)
 
     def _far_error(self, log_p: Floats) -> Floats:
         """Accepted error of a stratified contour: far above the body ascending ones are better."""
@@ -499,10 +500,24 @@ class Tails:
             return found
         found = self._contour.tail(t, sign)
         enough = max(SETTINGS.accurate_merged, self._tolerance)
-        far = np.flatnonzero(found.error.total > enough)
-        far = far[self._contour.log_bound(t[far], sign) < SETTINGS.log_less_merging]
+        for is_merged in (False, True):
+            far = np.flatnonzero(found.error.total > enough)
+            far = far[self._contour.log_bound(t[far], sign) < SETTINGS.log_less_merging]
+            if far.size:
+                contour = self._contour_less_merged if is_merged else self._contour_far_out
+                found.put_better(far, contour.tail(t[far], sign))
+        return found
+
+    def _unmerged(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+        """Contours of blocks that are not merged, which far out take less time than others."""
+        return self._contour_far_out.tail(t, sign)
+
+    def _far_out(self, solve: Solve, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+        """Tails of the values far above the mean alone."""
+        found = TailEstimates.unknown(t.shape)
+        far = np.flatnonzero(t > self._mean + SETTINGS.far_above * self._std)
         if far.size:
-            found.put_better(far, self._contour_far_out.tail(t[far], sign))
+            found.put(far, solve(t[far], sign, known.at(far)))
         return found
 
     def _short_contour(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
@@ -683,8 +698,14 @@ class Tails:
         """For tails that are far out, where hits fill the top ranks."""
         if self._transform is not None:
             return self._contour
-        if self._n_blocks <= SETTINGS.unmerged_up_to:
-            return self._contour_inversion(None, SETTINGS.coarser * SETTINGS.ratio, self._last)
+        if self._n_blocks > SETTINGS.unmerged_up_to:
+            return self._contour_less_merged
+        coarse = SETTINGS.coarser * SETTINGS.ratio
+        return self._contour_inversion(None, coarse, self._last, spares_work=self.merges)
+
+    @cached_property
+    def _contour_less_merged(self) -> ContourInversion:
+        """The same with few merged blocks, where others take long."""
         ratio = SETTINGS.ratio_far
         return self._contour_inversion(ratio, SETTINGS.coarser * ratio, self._last)
 
@@ -694,6 +715,7 @@ class Tails:
         coarse: float,
         around: int | None = None,
         tolerance: float | None = None,
+        spares_work: bool = False,
     ) -> ContourInversion:
         """Contours with blocks merged up to one ratio, planned with another."""
         tolerance = self._tolerance if tolerance is None else tolerance
@@ -710,7 +732,7 @@ class Tails:
                 blocks, more, self._n_positives, merged, largest, negligible
             )
         numbers = self._std, body, self._support_within, tolerance, self._span
-        return ContourInversion(transform, *numbers, self._near_periods)
+        return ContourInversion(transform, *numbers, self._near_periods, spares_work)
 
     @cached_property
     def _near_periods(self) -> Floats:

@@ -321,8 +321,13 @@ def test_far_tails_of_distributions_that_are_not_stratified_near_the_body(monkey
     problem, x = (AP, 2100, 140, None), np.array([0.2])
     settings = replace(solvers.SETTINGS, merge_above=2_000, least_increment_merged=10.0)
     monkeypatch.setattr(solvers, "SETTINGS", settings)
+    unmerged = ComputedDistribution(*problem).estimates(x, 1)
+    monkeypatch.setattr(solvers, "SETTINGS", replace(settings, unmerged_up_to=2_000))
     distribution = ComputedDistribution(*problem)
     found = distribution.estimates(x, 1)
+    assert unmerged.solver[0] == "contour"
+    assert unmerged.error.total[0] < 1e-8
+    assert_agree(found, unmerged)
     assert found.solver[0] == "stratified contour"
     assert distribution.estimates(standardized(problem, [2.0]), 1).solver[0] == "contour"
     assert_agree(found, distribution._tails._contour.tail(*distribution._form.value(x, 1)))

@@ -106,12 +106,11 @@ class ContourSettings:
     patience: int = 3
     progress: float = 0.7
 
-    # First nodes times products of a contour, at least and for each block, above which it takes
-    # longer than the paths that carry the tail of a value. These are found with tilts at such steps
-    # of the ladder from the saddle point; the log of the share of the tail's bound that they may
-    # leave out, and the scale of their tilts.
-    costly: float = 1e9
-    costly_of_block: float = 2.5e5
+    # First nodes times products above which a contour is not computed where something else takes
+    # less time, as the paths that carry the tail of a value. These are found with tilts at such
+    # steps of the ladder from the saddle point; the log of the share of the tail's bound that they
+    # may leave out, and the scale of their tilts.
+    costly: float = 1.25e9
     steps: tuple[float, ...] = (0.0, 1.0)
     log_share: float = -22.0
     turns_at_scale: float = 1.82
@@ -171,6 +170,8 @@ class ContourInversion:
     near_periods : ndarray, optional
         Heights at which the transform of values on a lattice may return before the end of its
         period.
+    spares_work : bool, default=False
+        Whether contours whose first nodes take long are not computed.
     """
 
     def __init__(
@@ -182,8 +183,10 @@ class ContourInversion:
         tolerance: float = 0.0,
         span: float = 0.0,
         near_periods: Floats | None = None,
+        spares_work: bool = False,
     ) -> None:
         self._transform, self._span, self._tolerance = transform, span, tolerance
+        self._spares_work = spares_work
         self._near_periods = np.empty(0) if near_periods is None else near_periods
         upper = max(scale, SETTINGS.scale_per_increment * transform.largest_increment)
         lower = body if 0.0 < body < scale else scale
@@ -395,11 +398,10 @@ class ContourInversion:
         return found
 
     def _is_costly(self, contour: Contour) -> bool:
-        """Whether the first nodes take longer than the paths that carry a single tail."""
-        if not self.may_be_limited:
+        """Whether the first nodes take longer than something else does."""
+        if not (self._spares_work or self.may_be_limited):
             return False
-        work = self._n_first(contour) * self._transform.work(*self._tilt(contour))
-        return work > max(SETTINGS.costly, SETTINGS.costly_of_block * self._transform.n_blocks)
+        return self._n_first(contour) * self._transform.work(*self._tilt(contour)) > SETTINGS.costly
 
     def _summed(
         self, s: Floats, sign: int, contour: Contour, nodes: Nodes, is_rough: bool
