@@ -555,3 +555,28 @@ def test_far_nodes_of_a_contour_alone_are_known():
     assert_allclose(np.exp(found - scale), expected, atol=1e-14)
     whole = transform.log_transform(blocks, m, np.append(tilt, z), *narrow)[1:]
     assert_allclose(np.exp(found - scale), np.exp(whole - scale), atol=1e-14)
+
+
+@pytest.mark.parametrize("tilt", [-40.0, 0.3, 6.0, 60.0, 900.0])
+def test_real_nodes_of_large_blocks_against_sums_of_logarithms(tilt):
+    # Blocks of 16 hits and more are convolved, and the first ones far from the range of floats.
+    sizes, m = np.array([3, 60, 1, 1, 200, 40, 1, 500, 25, 900]), 70
+    statistic, n = AveragePrecision(), int(sizes.sum())
+    blocks = increments_of(statistic, n, m, sizes)
+    log_ways = np.full(m + 1, -np.inf)
+    log_ways[0] = 0.0
+    hits = np.arange(m + 1)
+    for block, size in enumerate(sizes.tolist()):
+        found = np.full(m + 1, -np.inf)
+        for y in range(min(size, m) + 1):
+            before = hits[: m + 1 - y]
+            gain = y * (blocks.cross[block] * before + blocks.linear[block])
+            gain = gain + y * y * blocks.square[block]
+            ways = math.log(math.comb(size, y))
+            found[y:] = np.logaddexp(found[y:], log_ways[: m + 1 - y] + ways + tilt * gain)
+        log_ways = found
+    expected = log_ways[m] - math.log(math.comb(n, m))
+    z = np.array([tilt])
+    for arguments in (bands.windows(blocks, m, z), (None, bands.balances(blocks, m, z))):
+        found = transform.log_transform(blocks, m, z, *arguments)
+        assert_allclose(found.real, [expected], rtol=1e-11, atol=1e-9)
