@@ -191,9 +191,14 @@ def format_value(value: float) -> str:
     return f"{value:.3g}"
 
 
+def is_smallest(pvalue: Any, n_drawn: Any) -> Any:
+    """Whether a p-value (b + 1) / (B + 1) is a bound: none of B random draws is as extreme."""
+    return pvalue * (n_drawn + 1.0) < 1.5
+
+
 def state_drawn_pvalue(pvalue: float, n_drawn: int) -> str:
     """State a p-value (b + 1) / (B + 1) of B random draws, which is a bound if b is 0."""
-    return state_pvalue(math.log10(pvalue), pvalue * (n_drawn + 1.0) < 1.5)
+    return state_pvalue(math.log10(pvalue), is_smallest(pvalue, n_drawn))
 
 
 def state_interval(low: float, high: float, confidence_level: float) -> str:

@@ -24,7 +24,7 @@ from sklearn_rankinf._ranking import (
     read_labels,
     warn_caller,
 )
-from sklearn_rankinf._results import Result, state_pvalue
+from sklearn_rankinf._results import Result, is_smallest, state_pvalue
 from sklearn_rankinf._statistics import Floats, Integers
 
 Booleans: TypeAlias = NDArray[np.bool_]
@@ -105,7 +105,7 @@ class RandomizationTestResult(Result):
     def _sentences(self) -> Iterable[str]:
         test = _NAMES.get(self.method, f"Approximate randomization test, {self.n_resamples} swaps")
         n_drawn = self.n_resamples
-        is_bound = n_drawn is not None and self.pvalue * (n_drawn + 1) < 1.5
+        is_bound = n_drawn is not None and is_smallest(self.pvalue, n_drawn)
         shown = state_pvalue(self.log10_pvalue, is_bound)
         sided = self.alternative if self.alternative == "two-sided" else "one-sided"
         return [

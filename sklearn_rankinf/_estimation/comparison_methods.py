@@ -40,6 +40,7 @@ from sklearn_rankinf._permutation import (
     randomization_pvalue,
 )
 from sklearn_rankinf._ranking import Design, Sample, as_seed_sequence, joined, warn_caller
+from sklearn_rankinf._results import is_smallest
 from sklearn_rankinf._statistics import Floats, Integers, Metric, cached_property
 
 
@@ -94,7 +95,7 @@ def pvalue_of_swaps(sampler: PairedSampler, draws: Draws, alternative: str) -> C
         tolerance=sampler.tolerance,
         is_complete=is_complete,
     )
-    is_bound = not is_complete and pvalue * (differences.size + 1) < 1.5
+    is_bound = not is_complete and is_smallest(pvalue, differences.size)
     return Compared(pvalue, differences.size, is_bound)
 
 

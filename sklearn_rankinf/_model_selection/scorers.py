@@ -38,7 +38,7 @@ from sklearn_rankinf._ranking import (
     check_pos_label,
     estimator_scores,
 )
-from sklearn_rankinf._results import as_log10
+from sklearn_rankinf._results import as_log10, is_smallest
 from sklearn_rankinf._significance import adjusted, standardized
 from sklearn_rankinf._statistics import Floats, Metric
 
@@ -361,7 +361,7 @@ def significance_score(
     score = _output_of(statistic, null, output)
     if warns and null.method == "permutation":
         pvalue = score if output == "pvalue" else 10.0**-score
-        if pvalue * (n_resamples + 1) < 1.5:
+        if is_smallest(pvalue, n_resamples):
             _warn_of_the_floor(n_resamples)
     return score
 

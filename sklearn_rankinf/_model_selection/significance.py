@@ -56,6 +56,7 @@ from sklearn_rankinf._results import (
     Result,
     as_log10,
     format_value,
+    is_smallest,
     log10_of,
     one_below_another,
     state_pvalue,
@@ -476,7 +477,7 @@ def cross_val_significance(
             "log10_pvalue": log10_of(drawn.pvalue),
             "pvalue_low": low,
             "pvalue_high": high,
-            "pvalue_is_bound": drawn.pvalue * (draws.n_resamples + 1.0) < 1.5,
+            "pvalue_is_bound": is_smallest(drawn.pvalue, draws.n_resamples),
             "permuted_statistics": drawn.permuted_statistics,
         }
     elif way.combine is None:
