@@ -80,7 +80,7 @@ class MeanSettings:
     # Larger errors are worth the sums of atoms if these are few or have large probabilities, and
     # the second, which bands meet, in any case.
     error_for_sums: float = 1e-7
-    error_for_any_sums: float = 5e-2
+    error_for_any_sums: float = 0.1
     # Queries whose sums of atoms take no time.
     few_queries: int = 4
     # Sums over half of the queries are few if no more than this are formed at once.
