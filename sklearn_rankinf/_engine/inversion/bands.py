@@ -387,59 +387,67 @@ def _bands_in(
     window: Bands,
 ) -> tuple[Bands, float] | None:
     """`tilted_bands` among the paths in a window; None if they do not lead to the end."""
-    shares = _shares(increments, n_positives, tilt, window)
+    shares = _shares(increments, n_positives, np.array([tilt]), window)
     if shares is None:
         return None
     ends, left_out = np.empty((4, window.low.size), dtype=np.int64), 0.0
     for block, (first, rows, y, hits) in enumerate(shares[0]):
-        for at, least, logs in ((0, first, rows), (2, int(y[0]), hits)):
+        for at, least, (logs,) in ((0, first, rows), (2, int(y[0]), hits)):
             first_kept, last_kept, left = _kept(logs, math.log(share))
             ends[at : at + 2, block] = least + first_kept, least + last_kept
             left_out += left
     low, high, fewest, most = ends
-    return Bands(low, high, most, fewest, left_out), shares[1]
+    return Bands(low, high, most, fewest, left_out), float(shares[1][0])
 
 
-# First number of hits up to the end of a block and log shares from there on; hits in it and theirs.
+# First number of hits up to the end of a block and log shares from there on, a row for each tilt;
+# hits in it and theirs.
 _Shares: TypeAlias = tuple[int, Floats, Integers, Floats]
 
 
+@np.errstate(divide="ignore")
 def _shares(
-    increments: Increments, n_positives: int, tilt: float, window: Bands
-) -> tuple[list[_Shares], float] | None:
-    """Log shares in the tilted total, up to a constant of each block, and log of the total.
+    increments: Increments, n_positives: int, tilts: Floats, window: Bands
+) -> tuple[list[_Shares], Floats] | None:
+    """Log shares in the tilted totals, up to a constant of each block, and logs of the totals.
 
     Of the paths in a window; None if they do not lead to the end. The state of the forward pass is
-    a first number of hits, and log weights from there on.
+    a first number of hits, and log weights from there on, a row for each tilt.
     """
     n, m = increments.n_samples, n_positives
-    steps, states, log_total = [], [(0, np.zeros(1))], -log_probability_of_hits(n, m)
+    log_total = np.full(tilts.size, -log_probability_of_hits(n, m))
+    steps, states = [], [(0, np.zeros((tilts.size, 1)))]
     for block, size in enumerate(increments.sizes.tolist()):
         y = np.arange(window.least[block], window.most[block] + 1)
         if not y.size:
             return None
         log_weights = binomial_log_weights(size, min(size, m), n, m)[y]
-        step = _Step(increments, block, tilt, *states[-1], y, log_weights)
+        step = _Step(increments, block, tilts, *states[-1], y, log_weights)
         low = max(int(window.low[block]) - step.first_reached, 0)
-        reached = step.forward()[low : int(window.high[block]) + 1 - step.first_reached]
-        finite = np.flatnonzero(reached > -np.inf)
+        reached = step.forward()[:, low : int(window.high[block]) + 1 - step.first_reached]
+        # Paths are the same for all tilts.
+        finite = np.flatnonzero(reached[0] > -np.inf)
         if not finite.size:
             return None
-        reached = reached[finite[0] : finite[-1] + 1]
-        log_total += float(reached.max())
+        reached = reached[:, finite[0] : finite[-1] + 1]
+        top = reached.max(axis=1)
+        log_total += top
         steps.append(step)
-        states.append((step.first_reached + low + int(finite[0]), reached - reached.max()))
-    log_total += float(states[-1][1][-1])
+        states.append((step.first_reached + low + int(finite[0]), reached - top[:, None]))
+    log_total += states[-1][1][:, -1]
+    if not np.isfinite(log_total).all():
+        return None
     shares: list[_Shares] = []
-    future = np.zeros(1)
+    future = np.zeros((tilts.size, 1))
     for step, (first, state) in zip(steps[::-1], states[:0:-1], strict=True):
         ahead = step.ahead(first, future)
         shares.append((first, state + future, step.y, step.hits(ahead)))
         future = step.backward(ahead)
-        future = future - future.max()
+        future = future - future.max(axis=1, keepdims=True)
     return shares[::-1], log_total
 
 
+@np.errstate(divide="ignore")
 def bands_of_tail(
     increments: Increments, n_positives: int, tilts: Floats, t: float, log_share: float
 ) -> tuple[Bands, float] | None:
@@ -456,7 +464,7 @@ def bands_of_tail(
         bounds = _log_bounds_of_parts(increments, n_positives, tilts, t, window)
         if bounds is None:
             return None
-        log_tail = min(map(_log_sum, itertools.chain(*bounds)))
+        log_tail = float(min(map(_log_sum, itertools.chain(*bounds))))
         spread = log_tail - math.log(4 * increments.sizes.size)
         inside, _ = _carrying_parts(window, bounds, spread + SETTINGS.log_outside)
         if inside.has_room_in(window, feasible):
@@ -472,23 +480,20 @@ def _log_bounds_of_parts(
     increments: Increments, n_positives: int, tilts: Floats, t: float, window: Bands
 ) -> _Parts | None:
     """Logs of the lowest Chernoff bounds of parts of a tail: by hits up to a block, and in it."""
-    starts = window.low, window.least
-    ends = window.high, window.most
-    parts = [
-        [np.full(n, np.inf) for n in (end - start + 1).tolist()]
-        for start, end in zip(starts, ends, strict=True)
-    ]
-    for tilt in tilts.tolist():
-        found = _shares(increments, n_positives, tilt, window)
-        if found is None:
-            return None
-        for block, (first, rows, _, hits) in enumerate(found[0]):
-            places = first - int(window.low[block]), 0
-            for bounds, place, logs in zip(parts, places, (rows, hits), strict=True):
-                own = np.full(bounds[block].size, -np.inf)
-                own[place : place + logs.size] = logs - _log_sum(logs) + found[1] - tilt * t
-                np.minimum(bounds[block], own, out=bounds[block])
-    return parts[0], parts[1]
+    found = _shares(increments, n_positives, tilts, window)
+    if found is None:
+        return None
+    of_rows, of_hits = [], []
+    exponents = found[1] - tilts * t
+    n_rows = (window.high - window.low + 1).tolist()
+    for size, low, (first, rows, _, hits) in zip(
+        n_rows, window.low.tolist(), found[0], strict=True
+    ):
+        of_rows.append(np.full(size, -np.inf))
+        for logs, bounds in ((rows, of_rows[-1][first - low :]), (hits, np.empty(hits.shape[1]))):
+            bounds[: logs.shape[1]] = (logs + (exponents - _log_sum(logs))[:, None]).min(axis=0)
+        of_hits.append(bounds)
+    return of_rows, of_hits
 
 
 def _carrying_parts(window: Bands, bounds: _Parts, log_end: float) -> tuple[Bands, float]:
@@ -496,7 +501,7 @@ def _carrying_parts(window: Bands, bounds: _Parts, log_end: float) -> tuple[Band
     of_rows, of_hits = (np.array([_ends(each, log_end) for each in part]).T for part in bounds)
     low, high = window.low + of_rows[:2].astype(np.int64)
     least, most = window.least + of_hits[:2].astype(np.int64)
-    return Bands(low, high, most, least), _log_sum(np.append(of_rows[2], of_hits[2]))
+    return Bands(low, high, most, least), float(_log_sum(np.append(of_rows[2], of_hits[2])))
 
 
 def _ends(logs: Floats, log_end: float) -> tuple[int, int, float]:
@@ -511,9 +516,12 @@ def _ends(logs: Floats, log_end: float) -> tuple[int, int, float]:
 
 def _kept(log_weights: Floats, log_share: float) -> tuple[int, int, float]:
     """First and last place of weights that are not negligible, and the share of all others."""
-    weights = np.exp(log_weights - log_weights.max())
-    kept = np.flatnonzero(log_weights >= log_weights.max() + log_share)
+    top = log_weights.max()
+    kept = np.flatnonzero(log_weights >= top + log_share)
     first, last = int(kept[0]), int(kept[-1])
+    if first == 0 and last == log_weights.size - 1:
+        return first, last, 0.0
+    weights = np.exp(log_weights - top)
     left_out = weights[:first].sum() + weights[last + 1 :].sum()
     return first, last, float(left_out / weights.sum())
 
@@ -538,30 +546,27 @@ class _Step:
     """A block of the pass, in logarithms: sums over its hits are convolutions.
 
     Each hit is multiplied by a factor that keeps the state before the block at one level, and with
-    it all factors of the convolution in the range of floats.
+    it all factors of the convolution in the range of floats. States have a row for each tilt.
     """
 
     def __init__(
         self,
         increments: Increments,
         block: int,
-        tilt: float,
+        tilts: Floats,
         first: int,
         state: Floats,
         y: Integers,
         log_weights: Floats,
     ) -> None:
         self.y, self.first_reached = y, first + int(y[0])
-        balance = float(state[0] - state[-1]) / max(1, state.size - 1)
-        self._of_rows, self._of_hits, self._of_both = (
-            tilt * part + sign * balance * np.arange(part.size)
-            for part, sign in zip(
-                separated(increments, block, first + np.arange(state.size), y),
-                (1.0, 1.0, -1.0),
-                strict=True,
-            )
-        )
-        self._of_hits += log_weights
+        n_rows = state.shape[1]
+        balance = (state[:, :1] - state[:, -1:]) / max(1, n_rows - 1)
+        places, of_each = np.arange(n_rows + y.size - 1), tilts[:, None]
+        rows, hits, both = separated(increments, block, first + places[:n_rows], y)
+        self._of_rows = of_each * rows + balance * places[:n_rows]
+        self._of_hits = of_each * hits + balance * places[: y.size] + log_weights
+        self._of_both = of_each * both - balance * places
         self._past = state + self._of_rows
 
     def forward(self) -> Floats:
@@ -570,24 +575,25 @@ class _Step:
 
     def ahead(self, first: int, future: Floats) -> Floats:
         """Log weights of later blocks given the hits after the block, at all rows it reaches."""
-        ahead = np.full(self._of_both.size, -np.inf)
+        ahead = np.full(self._of_both.shape, -np.inf)
         start = first - self.first_reached
-        ahead[start : start + future.size] = future
+        ahead[:, start : start + future.shape[1]] = future
         return np.asarray(ahead + self._of_both)
 
     def backward(self, ahead: Floats) -> Floats:
         """Log weights of this and later blocks, given the hits before the block."""
-        sums = _log_convolution(ahead, self._of_hits[::-1])
-        return np.asarray(self._of_rows + sums[self.y.size - 1 :][: self._of_rows.size])
+        sums = _log_convolution(ahead, self._of_hits[:, ::-1])
+        first, n_rows = self.y.size - 1, self._of_rows.shape[1]
+        return np.asarray(self._of_rows + sums[:, first : first + n_rows])
 
     def hits(self, ahead: Floats) -> Floats:
         """Log weights of the hits in the block, given all blocks."""
-        n_rows = self._past.size
-        if self.y.size <= 2:
-            rows = (ahead[i : i + n_rows] + self._past for i in range(self.y.size))
-            return np.asarray(self._of_hits + np.array([_log_sum(each) for each in rows]))
-        sums = _log_convolution(ahead, self._past[::-1])
-        return np.asarray(self._of_hits + sums[n_rows - 1 :][: self.y.size])
+        n_rows, n_hits = self._past.shape[1], self.y.size
+        if n_hits <= 2:
+            rows = (ahead[:, i : i + n_rows] + self._past for i in range(n_hits))
+            return np.asarray(self._of_hits + np.array([_log_sum(each) for each in rows]).T)
+        sums = _log_convolution(ahead, self._past[:, ::-1])
+        return np.asarray(self._of_hits + sums[:, n_rows - 1 : n_rows - 1 + n_hits])
 
 
 def weights_ahead(
@@ -603,21 +609,27 @@ def weights_ahead(
     # Rows behind later blocks balance those before them.
     first, last = int(reached[0]), int(reached[-1])
     state[0] = (ahead[last] - ahead[first]) / max(1, last - first) * (state.size - 1)
-    step = _Step(increments, block, tilt, 0, state, y, log_weights)
-    return step.backward(step.ahead(int(y[0]), ahead[y[0] :]))
+    step = _Step(increments, block, np.array([tilt]), 0, state[None], y, log_weights)
+    return np.asarray(step.backward(step.ahead(int(y[0]), ahead[None, y[0] :]))[0])
 
 
 def _log_convolution(log_a: Floats, log_b: Floats) -> Floats:
-    """Log of the convolution: of parts in the range of floats, which are added in logarithms.
+    """Logs of the convolutions of rows."""
+    if log_b.shape[1] > 2:
+        return np.array(list(map(_log_convolution_of_many, log_a, log_b)))
+    if log_b.shape[1] == 1:
+        return np.asarray(log_a + log_b)
+    log_sums = np.full((log_a.shape[0], log_a.shape[1] + 1), -np.inf)
+    log_sums[:, :-1] = log_a + log_b[:, :1]
+    np.logaddexp(log_sums[:, 1:], log_a + log_b[:, 1:], out=log_sums[:, 1:])
+    return log_sums
 
-    Where parts are many, or an item is a block, all terms are.
+
+def _log_convolution_of_many(log_a: Floats, log_b: Floats) -> Floats:
+    """Log of a convolution: of parts in the range of floats, which are added in logarithms.
+
+    Where parts are many all terms are.
     """
-    if log_b.size <= 2:
-        log_sums = np.full(log_a.size + log_b.size - 1, -np.inf)
-        log_sums[: log_a.size] = log_a + log_b[0]
-        if log_b.size == 2:
-            np.logaddexp(log_sums[1:], log_a + log_b[1], out=log_sums[1:])
-        return log_sums
     parts = list(itertools.product(_in_range(log_a), _in_range(log_b)))
     width = log_a.size + log_b.size - 1
     if len(parts) > 1 and log_a.size * log_b.size < SETTINGS.logarithms_of_part * len(parts):
@@ -638,10 +650,10 @@ def _log_convolution(log_a: Floats, log_b: Floats) -> Floats:
     return log_sums
 
 
-def _log_sum(logs: Floats) -> float:
-    """Log of a sum; -inf of nothing."""
-    top = float(logs.max())
-    return top + math.log(np.exp(logs - top).sum()) if top > -math.inf else top
+def _log_sum(logs: Floats) -> Floats:
+    """Logs of the sums along the last axis; -inf of nothing."""
+    top = np.maximum(logs.max(axis=-1, keepdims=True), np.finfo(float).min)
+    return np.asarray(top[..., 0] + np.log(np.exp(logs - top).sum(axis=-1)))
 
 
 def _in_range(logs: Floats) -> list[tuple[int, Floats]]:
