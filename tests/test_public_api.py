@@ -22,7 +22,9 @@ SCORE_OPTIONS = (
 
 DISTRIBUTION_OPTIONS = "tie_sizes=None, method='auto', n_resamples=9999, random_state=0"
 
-LABELS = "pos_label=1, average=None, alternative='greater', method='auto'"
+METHOD = "alternative='greater', method='auto'"
+
+LABELS = f"pos_label=1, average=None, {METHOD}"
 
 DRAWS = "n_resamples=9999, random_state=0, n_jobs=None, verbose=0"
 
@@ -106,8 +108,8 @@ SIGNATURES = {
         f"(n_samples, n_positives, *, metric='average_precision', {DISTRIBUTION_OPTIONS})"
     ),
     "metric_test": (
-        f"(y_true, y_score=None, *, metric='average_precision', {LABELS}, groups=None, "
-        f"{PERMUTATIONS})"
+        f"(y_true, y_score=None, *, metric='average_precision', pos_label=1, {METHOD}, "
+        f"groups=None, {PERMUTATIONS})"
     ),
     "adjusted_average_precision_score": (
         "(y_true, y_score=None, *, k=None, normalize='min', pos_label=1)"
@@ -190,7 +192,7 @@ SIGNATURES = {
     "mean_average_precision_score": "(y_true, y_score, *, groups, pos_label=1)",
     "make_significance_scorer": (
         "(metric='average_precision', *, method='auto', output='neg_log10_pvalue', "
-        "pos_label=1, average=None, "
+        "pos_label=1, "
         "n_resamples=999, random_state=0, "
         "response_method=('decision_function', 'predict_proba'))"
     ),
@@ -378,9 +380,9 @@ def test_tests_by_name_have_the_parameters_of_the_test_of_any_metric(name):
     for joint, (kind, _) in own.items():
         # The three ways to restrict permutations share an entry, and are described there in full.
         for parameter in (names.strip() for names in joint.split(",")):
-            # Average precision is the one metric that takes weights.
-            assert parameter in separate | {"k", "sample_weight"}
-            if parameter not in DIFFER | {"sample_weight"}:
+            # Only average precision takes weights, and averages of any metric are metrics.
+            assert parameter in separate | {"k", "sample_weight", "average"}
+            if parameter not in DIFFER | {"sample_weight", "average"}:
                 assert complete[parameter][0] == kind, parameter
 
 

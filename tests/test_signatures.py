@@ -38,11 +38,6 @@ ONE_DEFAULT = (
     "random_state response_method sample_weight strata verbose max_rank min_hits"
 ).split()
 
-# Longer signatures, which combine designs with models or with classes.
-LONGER = {
-    "metric_test": 15,
-}
-
 
 def signatures():
     """Parameters of every public function, class and class method."""
@@ -75,7 +70,7 @@ def test_one_name_for_one_concept():
 def test_number_of_parameters():
     for name, found in ALL.items():
         n_parameters = len([one for one in found if not one.endswith("_kwargs")])
-        assert n_parameters <= LONGER.get(name, 14), name
+        assert n_parameters <= 14, name
 
 
 def test_parameters_have_one_order():

@@ -4,6 +4,7 @@ average_precision   average precision
 hits_at_k           recall, precision, enrichment and F-score at k
 rank_sums           ROC AUC, (N)DCG, RIE, BEDROC, and the base of custom metrics
 reciprocal_rank     the rank of the first positive
+averaged            averages of a metric over classes
 names               metrics by name, such as "recall@50"
 values              values for rankings and queries, and warnings where they are undefined
 influence           influence values of the items of a ranking
@@ -12,7 +13,7 @@ influence           influence values of the items of a ranking
 from sklearn_rankinf._metrics.average_precision import AveragePrecision
 from sklearn_rankinf._metrics.hits_at_k import PrecisionAtK, RecallAtK
 from sklearn_rankinf._metrics.influence import slope_at
-from sklearn_rankinf._metrics.names import as_metric
+from sklearn_rankinf._metrics.names import as_metric, as_metric_or_average
 from sklearn_rankinf._metrics.rank_sums import DiscountedCumulativeGain
 from sklearn_rankinf._metrics.values import (
     check_queries_alone,

@@ -17,11 +17,11 @@ from sklearn_rankinf._metrics.rank_sums import (
     RocAuc,
 )
 from sklearn_rankinf._metrics.reciprocal_rank import ReciprocalRank
-from sklearn_rankinf._metrics.values import check_of_user
+from sklearn_rankinf._metrics.values import CallableMetric, check_of_user
 from sklearn_rankinf._ranking import shown
 from sklearn_rankinf._statistics import HitsAtK, Metric
 
-METRICS: Mapping[str, Callable[..., Metric]] = MappingProxyType(
+METRICS: Mapping[str, Callable[..., CallableMetric]] = MappingProxyType(
     {
         "average_precision": AveragePrecision,
         "recall": RecallAtK,
@@ -39,8 +39,24 @@ METRICS: Mapping[str, Callable[..., Metric]] = MappingProxyType(
 """Classes and functions that return a metric, by name."""
 
 
+_AVERAGES = ("macro", "weighted", "micro", "samples")
+
+
 def as_metric(metric: Any) -> Metric:
     """Return the metric given by an instance or by a name, such as ``"recall@50"``."""
+    found = as_metric_or_average(metric)
+    each, average = found.of_each_class()
+    if average is not None:
+        remedy = metric.replace(f"_{average}", "") if isinstance(metric, str) else each
+        raise ValueError(
+            f"metric={metric!r} is an average over classes, which only metric_test and "
+            f"make_significance_scorer compute: pass metric={remedy!r} and the labels of one class."
+        )
+    return found
+
+
+def as_metric_or_average(metric: Any) -> Metric:
+    """Return a metric, or its average over classes, such as ``"recall_macro@50"``."""
     if isinstance(metric, str):
         return _named(metric)
     if isinstance(metric, type) and issubclass(metric, Metric):
@@ -50,26 +66,28 @@ def as_metric(metric: Any) -> Metric:
         )
     if not isinstance(metric, Metric):
         raise ValueError(_unknown(metric))
-    check_of_user(metric)
+    check_of_user(metric.of_each_class()[0])
     return metric
 
 
 def _named(metric: str) -> Metric:
-    """Return the metric with a name and, after an @, its cut-off."""
-    name, at, cut_off = metric.partition("@")
+    """Return the metric with a name, an average over classes and, after an @, a cut-off."""
+    written, at, cut_off = metric.partition("@")
+    name, _, average = written.rpartition("_")
+    if average not in _AVERAGES:
+        name, average = written, ""
     if name not in METRICS:
         raise ValueError(_unknown(metric))
     make = METRICS[name]
     if at and "k" not in _field_names(make):
-        raise ValueError(f"metric={metric!r}: {name} has no cut-off; pass metric={name!r}.")
-    if at:
-        return make(k=_cut_off(metric, cut_off))
-    if needs_k(make):
+        raise ValueError(f"metric={metric!r}: {name} has no cut-off; pass metric={written!r}.")
+    if needs_k(make) and not at:
         raise ValueError(
-            f"{name} needs a cut-off: metric='{name}@50' counts the first 50 samples, and "
-            f"metric='{name}@0.1' a tenth of a list of any size."
+            f"{name} needs a cut-off: metric='{written}@50' counts the first 50 samples, and "
+            f"metric='{written}@0.1' a tenth of a list of any size."
         )
-    return make()
+    found = make(k=_cut_off(metric, cut_off)) if at else make()
+    return found.averaged(average or None)
 
 
 def _cut_off(metric: str, text: str) -> float:

@@ -10,8 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
+from sklearn_rankinf._metrics.averaged import AveragedMetric
 from sklearn_rankinf._metrics.influence import delete_one_influence
-from sklearn_rankinf._ranking import PosLabel, Ranking, Sample, check_k, shown, warn_caller
+from sklearn_rankinf._ranking import (
+    PosLabel,
+    Ranking,
+    Sample,
+    check_average,
+    check_k,
+    shown,
+    warn_caller,
+)
 from sklearn_rankinf._statistics import Floats, HitsAtK, Influence, Metric, Statistic
 
 # Number of queries that a warning names.
@@ -24,6 +33,34 @@ class CallableMetric(Metric):
     @property
     def __name__(self) -> str:
         return repr(self)
+
+    def averaged(self, average: str | None) -> Metric:
+        """Average of the metric over classes.
+
+        Parameters
+        ----------
+        average : {"macro", "weighted", "micro"} or None
+            The mean over the classes, the mean weighted by their numbers of samples, or the metric
+            of all classes' samples in one list, as in scikit-learn; None for no average.
+
+        Returns
+        -------
+        metric : metric
+            The average, for `metric_test` and `make_significance_scorer`.
+
+        Raises
+        ------
+        ValueError
+            If the average is not one of these, or the metric has no such average.
+
+        Examples
+        --------
+        >>> from sklearn_rankinf import Bedroc
+        >>> Bedroc(alpha=50).averaged("macro")
+        Bedroc(alpha=50.0).averaged('macro')
+        """
+        average = check_average(average)
+        return self if average is None else AveragedMetric(self, average)
 
     def __call__(
         self,

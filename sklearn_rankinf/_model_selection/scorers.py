@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import make_scorer
 
-from sklearn_rankinf._metrics import as_metric
+from sklearn_rankinf._metrics import as_metric, as_metric_or_average
 from sklearn_rankinf._null import (
     OF_LABELS,
     NullDistribution,
@@ -32,7 +32,6 @@ from sklearn_rankinf._ranking import (
     PosLabel,
     Sample,
     as_seed_sequence,
-    check_average,
     check_integer,
     check_option,
     check_pos_label,
@@ -136,7 +135,6 @@ def make_significance_scorer(
     method: str = "auto",
     output: str = "neg_log10_pvalue",
     pos_label: PosLabel = 1,
-    average: str | None = None,
     n_resamples: int = 999,
     random_state: Any = 0,
     response_method: str | Sequence[str] = RESPONSE_METHODS,
@@ -151,7 +149,12 @@ def make_significance_scorer(
     metric : str or metric, default="average_precision"
         A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
         :func:`metric_test`. A fraction of the samples, as in ``"recall@0.1"``, is usually the
-        better cut-off because folds differ in size; a number larger than a fold is an error.
+        better cut-off because folds differ in size; a number larger than a fold is an error. For
+        multiclass and multilabel labels the average over the classes is a part of the metric, as in
+        ``"recall_macro@0.1"`` or ``Bedroc().averaged("macro")``. Averages have no null distribution
+        in closed form: ``method="auto"`` selects permutation, and with ``method="both"`` only the
+        analytic scorers of the dict fail. Binary labels need no average and ignore it; if
+        `pos_label` is also left at 1, the larger label is then the positive one.
     method : str, default="auto"
         Method of the p-value: ``"auto"``, ``"analytic"``, ``"permutation"``, with `sample_weight`
         also ``"permutation_of_labels"`` (see :func:`average_precision_test`), an approximation that
@@ -164,13 +167,7 @@ def make_significance_scorer(
         ranking at 1; ``"statistic"``, the metric; ``"pvalue"``, for information only and never for
         `refit` or selection, since searches maximise; or ``"all"`` of them.
     pos_label : int, float, bool or str, default=1
-        The label of the positives. Required for string labels, unless `average` is given.
-    average : {"macro", "weighted", "micro"}, optional
-        Average over the classes of multiclass and multilabel labels, as in scikit-learn. Such
-        averages have no null distribution in closed form: ``method="auto"`` selects permutation,
-        and with ``method="both"`` only the analytic scorers of the dict fail. `average` is ignored
-        for binary labels; if `pos_label` is also left at 1, the larger label is then the positive
-        one.
+        The label of the positives. Required for string labels, unless the metric is an average.
     n_resamples : int, default=999
         Number of random labellings for permutation. The p-value is never below
         ``1 / (n_resamples + 1)``.
@@ -198,7 +195,7 @@ def make_significance_scorer(
     ValueError
         If an argument is not one of those above, or if `output` is not ``"all"`` with
         ``method="both"``. The scorer raises a ValueError for invalid labels and scores, for a
-        cut-off larger than a fold, for multiclass or multilabel labels without `average`, and if
+        cut-off larger than a fold, for multiclass or multilabel labels without an average, and if
         ``method="analytic"`` is not available.
 
     Warns
@@ -273,8 +270,7 @@ def make_significance_scorer(
     keys = _keys_of(method, output)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     options: dict[str, Any] = {"method": "permutation" if method == "both" else method}
-    options["average"] = average
-    _check_metric(metric, random_state=random_state, **options)
+    average = _check_metric(metric, random_state=random_state, **options)
     options |= {"n_resamples": n_resamples, "random_state": random_state}
     # A worker process finds the metrics of the package by name; custom ones are sent to it.
     _check_response_method(response_method)
@@ -311,7 +307,6 @@ def significance_score(
     output: str = "neg_log10_pvalue",
     method: str = "auto",
     pos_label: PosLabel | None = None,
-    average: str | None = None,
     n_resamples: int = 999,
     random_state: Any = 0,
     in_dict: bool = False,
@@ -326,14 +321,15 @@ def significance_score(
     scorers of a dict score the same folds, so only one of them warns about a fold without
     positives, and only one about the smallest possible p-values.
     """
-    chosen = as_metric(metric)
-    _check_fold_holds(chosen, np.shape(y_score)[0])
+    chosen = as_metric_or_average(metric)
+    each, average = chosen.of_each_class()
+    _check_fold_holds(each, np.shape(y_score)[0])
     several = np.ndim(y_score) == 2 and np.shape(y_score)[1] > 1
     if several and average is None:
         raise ValueError(
             f"y_score has {np.shape(y_score)[1]} columns, as for multiclass or multilabel labels, "
-            "but average is not given: pass average='macro', 'weighted' or 'micro' to "
-            "make_significance_scorer."
+            f"but metric={metric!r} is no average over classes: pass one to "
+            "make_significance_scorer, such as metric='average_precision_macro'."
         )
     if pos_label is None:
         pos_label = 1 if several else _greater_label(y_true)
@@ -347,14 +343,14 @@ def significance_score(
             _warn_of_no_positives()
         sample = replace(sample, design=sample.design.of_one_value())
     if not several:
-        average = None
+        chosen = each
     warns = output == "neg_log10_pvalue" or (output == "pvalue" and not in_dict)
     if warns:
-        warn_of_design(sample, average, method)
+        warn_of_design(sample, chosen, method)
     options = {"method": method, "n_resamples": n_resamples, "random_state": random_state}
-    statistic, null = observe(chosen, sample, average=average, n_jobs=None, **options)
+    statistic, null = observe(chosen, sample, n_jobs=None, **options)
     if several or sample.design.restrictions:
-        warn_of_undefined(null.statistic, sample, average)
+        warn_of_undefined(chosen.at(sample.n_items), sample)
     # Many folds share the null distribution of a short list without ties, which is cached.
     if sample.n_items > _SHORT or sample.tie_sizes() is not None:
         null = tolerating(null, _TOLERANCE)
@@ -436,23 +432,18 @@ def _keys_of(method: str, output: str) -> Mapping[str, tuple[str, str | None]] |
     return _BOTH_METHODS
 
 
-def _check_metric(metric: Any, *, average: Any, method: str, random_state: Any) -> None:
-    """Check the metric once, before any fold is scored."""
-    chosen = as_metric(metric)
-    average = check_average(average)
-    if average is not None and not chosen.has_influence:
-        raise ValueError(
-            f"metric={metric!r} has no average over classes; got average={average!r}: leave it "
-            "out and score one class with pos_label."
-        )
+def _check_metric(metric: Any, *, method: str, random_state: Any) -> str | None:
+    """Check the metric once, before any fold is scored; return its average over classes."""
+    chosen, average = as_metric_or_average(metric).of_each_class()
     cut: Any = getattr(chosen, "k", None)
     n_samples = max(4, int(cut) + 1) if isinstance(cut, Integral) else 4
     if method == OF_LABELS:
-        check_takes_weights(metric, f"method={method!r}")
+        check_takes_weights(chosen, f"method={method!r}")
         method = "permutation"
     check_metric_and_method(chosen, method, n_samples, 2)
     if not isinstance(random_state, np.random.RandomState | np.random.Generator):
         as_seed_sequence(random_state)
+    return average
 
 
 def _check_response_method(response_method: Any) -> None:

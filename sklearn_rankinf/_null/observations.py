@@ -9,7 +9,6 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._metrics import (
     DiscountedCumulativeGain,
-    as_metric,
     no_positives,
     undefined_value,
     value_of,
@@ -31,7 +30,7 @@ from sklearn_rankinf._permutation import (
     weights_warning,
 )
 from sklearn_rankinf._ranking import Ranking, Sample, check_no_closed_form, warn_caller
-from sklearn_rankinf._statistics import Metric, Statistic
+from sklearn_rankinf._statistics import Metric
 
 Observed = tuple[Any, NullDistribution]
 
@@ -40,11 +39,11 @@ def observe(
     metric: Metric,
     sample: Sample,
     *,
-    average: str | None = None,
     method: str,
     **options: Any,
 ) -> Observed:
     """Value and null distribution of a metric of one class, or of its average over classes."""
+    metric, average = metric.of_each_class()
     exchange = exchange_of(sample)
     weights_stay = method == OF_LABELS
     if weights_stay:
@@ -132,14 +131,15 @@ def _observe_rows(
     **options: Any,
 ) -> Observed:
     """Observe a metric with weights, or its average over classes, whose label rows are permuted."""
-    _check_takes_rows(metric, sample, average)
-    check_method(metric, method)
     statistic: Any = metric.at(sample.n_items)
+    if sample.design.weights is not None:
+        check_takes_weights(metric)
+        _check_no_cut(statistic)
+    check_method(metric, method)
     what = f"{statistic!r} with unequal sample_weight"
     if average is not None:
         what = f"{statistic!r} with average={average!r}"
     check_no_closed_form(method, what)
-    _check_no_cut(statistic, sample, average)
     classes = [sample.single(number) for number in range(sample.n_classes)]
     permuted = PermutedRows(
         [sample] if average == "micro" else classes,
@@ -162,37 +162,18 @@ def _observe_rows(
     return permuted.observed(), null
 
 
-def _check_no_cut(statistic: Statistic, sample: Sample, average: str | None) -> None:
-    """Raise an error for a cut-off with weights or with a micro average."""
-    k = statistic.horizon
-    if k is None:
-        return
-    if sample.design.weights is not None:
+def _check_no_cut(metric: Metric) -> None:
+    """Raise an error for a cut-off with weights."""
+    if metric.horizon is not None:
         raise ValueError(
-            f"k={k} cannot be combined with unequal sample_weight: average precision at k is "
-            "defined for samples of equal weight; omit one of them."
-        )
-    if average == "micro":
-        raise ValueError(
-            f"k={k} is not defined with average='micro', which ranks the samples of all classes "
-            "in one list; use 'macro', 'weighted' or None, for which k counts samples per class."
+            f"k={metric.horizon} cannot be combined with unequal sample_weight: average precision "
+            "at k is defined for samples of equal weight; omit one of them."
         )
 
 
-def _check_takes_rows(metric: Metric, sample: Sample, average: str | None) -> None:
-    """Raise an error if the metric takes no weights or averages and they are given."""
-    if sample.design.weights is not None:
-        check_takes_weights(metric)
-    if average is not None and not metric.has_influence:
-        raise ValueError(
-            f"metric={metric!r} has no average over classes; got average={average!r}: "
-            "leave it out to test each class separately."
-        )
-
-
-def check_takes_weights(metric: Any, what: str = "sample_weight") -> None:
+def check_takes_weights(metric: Metric, what: str = "sample_weight") -> None:
     """Raise an error for sample weights of a metric other than average precision."""
-    if not as_metric(metric).takes_weights:
+    if not metric.takes_weights:
         raise ValueError(
             f"metric={metric!r} takes no {what}: leave it out, or use metric='average_precision'."
         )
@@ -209,7 +190,7 @@ def _permutation_of_labels(sample: Sample) -> str:
     return "permutation"
 
 
-def warn_of_design(sample: Sample, average: str | None, method: str) -> None:
+def warn_of_design(sample: Sample, metric: Metric, method: str) -> None:
     """Warn about weights, and about the first class or table with few different labellings."""
     exchange = exchange_of(sample)
     weights = sample.design.weights
@@ -217,7 +198,7 @@ def warn_of_design(sample: Sample, average: str | None, method: str) -> None:
     if exchange is not None:
         moving = None if method == OF_LABELS else weights
         parts = [sample.labels]
-        if average is None:
+        if metric.of_each_class()[1] is None:
             parts = np.split(sample.labels, sample.n_classes, axis=1)
         found = (few_labellings_warning(exchange, part, moving) for part in parts)
         messages.append(next(filter(None, found), None))
@@ -232,14 +213,14 @@ def masses(sample: Sample) -> Any:
     return np.array([ranking.n_positives for ranking in sample.rankings])
 
 
-def warn_of_undefined(metric: Metric, sample: Sample, average: str | None) -> None:
+def warn_of_undefined(metric: Metric, sample: Sample) -> None:
     """Warn about an undefined value, of one or several classes."""
-    message = _undefined(metric, sample, average)
+    message = _undefined(*metric.of_each_class(), sample)
     if message is not None:
         warn_caller(message, UndefinedMetricWarning)
 
 
-def _undefined(metric: Metric, sample: Sample, average: str | None) -> str | None:
+def _undefined(metric: Metric, average: str | None, sample: Sample) -> str | None:
     """Text of the warning about an undefined value of one or several classes, otherwise None."""
     of_classes = masses(sample)
     if average in ("weighted", "micro") and of_classes.any():

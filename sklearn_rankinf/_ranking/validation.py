@@ -42,7 +42,7 @@ def _refuse_list_of_tables(y_score: Any) -> None:
         raise ValueError(
             f"y_score is a list of {len(y_score)} tables, as predict_proba of a multi-output "
             "classifier returns: test one output, with y_true[:, 0] and y_score[0][:, 1], or test "
-            "all outputs with average= and np.column_stack([table[:, 1] for table in y_score])."
+            "all outputs with np.column_stack([table[:, 1] for table in y_score])."
         )
 
 
@@ -822,8 +822,8 @@ def check_average(average: Any) -> str | None:
             "average='samples' ranks the classes within each sample and cannot be tested by random "
             "labelling of the samples: use 'macro', 'weighted', 'micro' or None."
         )
-    found: str | None = check_option(average, "average", (None, "macro", "weighted", "micro"))
-    return found
+    found = check_option(average, "average", (None, "macro", "weighted", "micro"))
+    return None if found is None else str(found)
 
 
 def as_numbers(values: Any, name: str) -> Floats:

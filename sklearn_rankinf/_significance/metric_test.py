@@ -10,7 +10,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._metrics import AveragePrecision, RecallAtK, as_metric, check_queries_alone
+from sklearn_rankinf._metrics import (
+    AveragePrecision,
+    RecallAtK,
+    as_metric_or_average,
+    check_queries_alone,
+)
 from sklearn_rankinf._null import (
     OF_LABELS,
     check_method_of_test,
@@ -26,7 +31,6 @@ from sklearn_rankinf._ranking import (
     Sample,
     as_seed_sequence,
     check_alternative,
-    check_average,
 )
 from sklearn_rankinf._results import plain
 from sklearn_rankinf._significance.queries import are_rankings, significance_of_queries
@@ -47,7 +51,6 @@ def metric_test(
     *,
     metric: str | Metric = "average_precision",
     pos_label: PosLabel = 1,
-    average: str | None = None,
     alternative: str = "greater",
     method: str = "auto",
     groups: Iterable[Hashable] | None = None,
@@ -80,13 +83,13 @@ def metric_test(
         ``"precision@50"``, ``"enrichment@0.01"``, ``"f_score@50"``, ``"roc_auc"``, ``"dcg"``,
         ``"ndcg"``, ``"bedroc"``, ``"rie"`` or ``"reciprocal_rank"``. The cut-off after the @ is a
         number of samples, or a fraction of them between 0 and 1, rounded up; average precision,
-        DCG and NDCG may have one too, as in ``"ndcg@10"``.
+        DCG and NDCG may have one too, as in ``"ndcg@10"``. With several classes each is tested
+        separately, or one average over them: ``"recall_macro@50"``, ``"ndcg_weighted@10"``,
+        ``"bedroc_micro"``, ``Bedroc(alpha=50).averaged("macro")``. Averages are defined as in
+        scikit-learn: the mean over the classes, the mean weighted by their numbers of samples, or
+        the metric of all classes' samples in one list. Binary labels need no average and ignore it.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored if `y_true` is a ranking or has several classes.
-    average : {"macro", "weighted", "micro"}, optional
-        Test one average over the classes, defined as in scikit-learn: the mean over the classes,
-        the mean weighted by their numbers of samples, or the metric of all classes' samples in one
-        list. By default each class is tested separately. Ignored for binary labels.
     alternative : {"greater", "less", "two-sided"}, default="greater"
         Whether small p-values indicate rankings better than chance, worse than chance, or
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
@@ -247,7 +250,7 @@ def metric_test(
     >>> y_score = [[3, 1, 0], [2, 1, 1], [1, 3, 0], [0, 2, 1], [0, 0, 2], [1, 2, 2]]
     >>> {name: round(of.pvalue, 4) for name, of in metric_test(y_true, y_score).items()}
     {'a': 0.0667, 'b': 0.1333, 'c': 0.0667}
-    >>> metric_test(y_true, y_score, average="macro").method
+    >>> metric_test(y_true, y_score, metric="average_precision_macro").method
     'permutation'
 
     Two queries, tested by the mean of their reciprocal ranks and each by itself:
@@ -273,11 +276,10 @@ def metric_test(
     (True, 9999)
     """
     return _test(
-        as_metric(metric),
+        as_metric_or_average(metric),
         y_true,
         y_score,
         pos_label=pos_label,
-        average=average,
         alternative=alternative,
         method=method,
         groups=groups,
@@ -297,7 +299,6 @@ def _test(
     y_score: ArrayLike | None,
     *,
     pos_label: PosLabel,
-    average: str | None,
     alternative: str,
     method: str,
     random_state: Any,
@@ -310,10 +311,11 @@ def _test(
 ) -> Any:
     """Read labels and scores once, compute the metric, and compare it with random labelling."""
     alternative = check_alternative(alternative)
+    each, average = metric.of_each_class()
     if groups is not None or are_rankings(y_true):
         check_queries_alone(average=average, sample_weight=sample_weight, order=order)
         return significance_of_queries(
-            metric,
+            each,
             y_true,
             y_score,
             groups,
@@ -325,31 +327,30 @@ def _test(
             random_state=random_state,
             **options,
         )
-    average = check_average(average)
     sample = Sample.read(
         y_true,
         y_score,
         pos_label=pos_label,
         columns="classes",
-        takes_grades=metric.takes_grades,
+        takes_grades=each.takes_grades,
         sample_weight=sample_weight,
         strata=strata,
         clusters=clusters,
         order=order,
     )
-    method = check_method_of_test(metric.at(sample.n_items), method, alternative)
+    method = check_method_of_test(each.at(sample.n_items), method, alternative)
     if sample.n_classes == 1:
-        average = None
-    warn_of_design(sample, average, method)
-    options |= {"average": average, "alternative": alternative, "method": method}
+        metric = each
+    warn_of_design(sample, metric, method)
+    options |= {"alternative": alternative, "method": method}
     options["random_state"] = as_seed_sequence(random_state)
     if sample.n_classes > 1 and average is None:
         classes = [sample.single(number) for number in range(sample.n_classes)]
         results = [significance_of(metric, own, **options) for own in classes]
-        warn_of_undefined(results[0].metric, sample, average)
+        warn_of_undefined(results[0].metric, sample)
         return dict(zip(sample.names, results, strict=True))
     result = significance_of(metric, sample, **options)
-    warn_of_undefined(result.metric, sample, average)
+    warn_of_undefined(result.metric, sample)
     return result
 
 
@@ -357,7 +358,6 @@ def significance_of(
     metric: Metric,
     sample: Sample,
     *,
-    average: str | None = None,
     alternative: str = "greater",
     method: str,
     **options: Any,
@@ -365,7 +365,7 @@ def significance_of(
     """Test one class of a sample, or the average over its classes."""
     is_sequential = method == "sequential"
     drawn = "permutation" if is_sequential else method
-    statistic, null = observe(metric, sample, average=average, method=drawn, **options)
+    statistic, null = observe(metric, sample, method=drawn, **options)
     computed = None
     if is_sequential:
         null, known = stopped_distribution(null, statistic, alternative)
@@ -373,12 +373,13 @@ def significance_of(
     fields = significance_fields(statistic, null, alternative, computed)
     if is_sequential or method == OF_LABELS:
         fields["method"] = method
-    is_of_rows = average is not None or sample.design.weights is not None or sample.is_graded
+    metric = metric.at(sample.n_items)
+    is_of_rows = sample.n_classes > 1 or sample.design.weights is not None or sample.is_graded
     hits, ranking = None, None if is_of_rows else sample.rankings[0]
     if metric.counts_hits and ranking is not None:
-        hits = plain(metric.at(sample.n_items).count(ranking.tie_sizes, ranking.hits))
+        hits = plain(metric.count(ranking.tie_sizes, ranking.hits))
     result = MetricTestResult(
-        metric=null.statistic,
+        metric=metric,
         **fields,
         hits=hits,
         ranking=None if sample.design.restrictions else ranking,
@@ -515,11 +516,10 @@ def average_precision_test(
     (0.9167, 2.0)
     """
     return _test(
-        AveragePrecision(),
+        AveragePrecision().averaged(average),
         y_true,
         y_score,
         pos_label=pos_label,
-        average=average,
         alternative=alternative,
         method=method,
         sample_weight=sample_weight,
@@ -638,11 +638,10 @@ def recall_at_k_test(
     (2.0, 0.6667, 6.0)
     """
     return _test(
-        RecallAtK(k),
+        RecallAtK(k).averaged(average),
         y_true,
         y_score,
         pos_label=pos_label,
-        average=average,
         alternative=alternative,
         method=method,
         strata=strata,

@@ -159,7 +159,7 @@ class MetricTestResult(Result):
     @property
     def k(self) -> Any:
         """The cut-off of the metric."""
-        return getattr(self.metric, "k", None)
+        return getattr(self.metric.of_each_class()[0], "k", None)
 
     @property
     def pvalue_standard_error(self) -> Any:
@@ -237,7 +237,7 @@ class MetricTestResult(Result):
     def _sentences(self) -> Iterable[str]:
         title, positives = self._title, str(self.n_positives)
         if isinstance(self.n_positives, tuple):
-            title = f"{title} averaged over {len(self.n_positives)} classes"
+            title = f"{title} over {len(self.n_positives)} classes"
             *others, last = map(str, self.n_positives)
             positives = f"{', '.join(others)} and {last}"
         way = METHODS[self.method].title

@@ -99,6 +99,10 @@ class Metric:
         """The same metric for a number of samples; a cut-off that is a fraction becomes a rank."""
         return self
 
+    def of_each_class(self) -> tuple[Metric, str | None]:
+        """The metric of one class, and the average over classes that this one is, if any."""
+        return self, None
+
     @property
     def horizon(self) -> int | None:
         """Rank beyond which hits add nothing; None if every rank counts."""

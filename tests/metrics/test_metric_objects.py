@@ -8,14 +8,14 @@ import math
 import pickle
 import warnings
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import FrozenInstanceError, dataclass, replace
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, dcg_score, ndcg_score, roc_auc_score
 
@@ -37,14 +37,18 @@ from sklearn_rankinf import (
     best_candidate_test,
     cross_val_significance,
     make_significance_scorer,
+    metric_comparison_test,
+    metric_interval,
+    metric_multiple_comparison_test,
     metric_null_distribution,
+    metric_power,
     metric_test,
     rank_significance_report,
     recall_at_k_score,
     recall_at_k_test,
 )
 from sklearn_rankinf.__main__ import main
-from sklearn_rankinf._metrics import as_metric
+from sklearn_rankinf._metrics import as_metric, as_metric_or_average
 from sklearn_rankinf._metrics.names import METRICS, needs_k
 from sklearn_rankinf._significance.results import MetricTestResult
 
@@ -505,9 +509,11 @@ def test_result_of_several_classes(metric, labels, three_classes):
 
 @pytest.mark.parametrize("average", ["macro", "weighted", "micro"])
 def test_result_of_an_average(average, three_classes):
-    result = metric_test(*three_classes, metric="roc_auc", average=average, n_resamples=99)
+    result = metric_test(*three_classes, metric=f"roc_auc_{average}", n_resamples=99)
     assert len(result.to_frame()) == 1
-    assert result.summary().startswith("ROC AUC averaged over 3 classes was ")
+    assert result.summary().startswith(
+        f"{average.capitalize()} average of ROC AUC over 3 classes was "
+    )
     assert result.summary().endswith("; 8, 8 and 8 positives among 24 samples).")
     assert "[8, 8, 8]" in result._repr_html_()
     assert result.n_positives == (8, 8, 8)
@@ -588,7 +594,7 @@ def test_averages_against_all_permutations_of_rows(name, average):
     labels, scores = table(6, seed=4)
     if average == "micro" and metric.horizon is not None:
         with pytest.raises(ValueError, match="is not defined with average='micro'"):
-            metric_test(labels, scores, metric=metric, average=average)
+            metric.averaged(average)
         return
     # Orders of the rows that have equal labels make the same table.
     tables = Counter(
@@ -602,7 +608,7 @@ def test_averages_against_all_permutations_of_rows(name, average):
     both = name in ("average_precision", "user")
     for alternative, sign in (("greater", 1), ("less", -1))[: 2 if both else 1]:
         result = metric_test(
-            labels, scores, metric=metric, average=average, alternative=alternative
+            labels, scores, metric=metric.averaged(average), alternative=alternative
         )
         assert result.method == "permutation"
         assert result.statistic == pytest.approx(observed, rel=1e-12)
@@ -625,7 +631,7 @@ def test_averages_of_perfect_and_reversed_rankings(name, average):
     labels = table(30, seed=0)[0]
     for scores in (labels, -labels):
         result = metric_test(
-            labels, scores.astype(float), metric=metric, average=average, n_resamples=99
+            labels, scores.astype(float), metric=metric.averaged(average), n_resamples=99
         )
         expected = by_definition(labels, scores.astype(float), average)
         assert result.statistic == pytest.approx(expected, rel=1e-12, abs=1e-12)
@@ -645,7 +651,7 @@ def test_averages_with_strata_are_those_of_the_rows(name):
     values = np.array([by_definition(labels[order], scores, "macro") for order in orders])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "strata leave")
-        result = metric_test(labels, scores, metric=metric, average="macro", strata=strata)
+        result = metric_test(labels, scores, metric=metric.averaged("macro"), strata=strata)
     expected = np.mean(values >= by_definition(labels, scores, "macro") - 1e-12)
     error = math.sqrt(expected * (1 - expected) / 9999)
     assert result.pvalue == pytest.approx(expected, abs=4.5 * error + 1e-4)
@@ -655,15 +661,96 @@ def test_averages_in_scorers_and_searches(three_classes):
     y_true, y_score = three_classes
     estimator = LogisticRegression().fit(y_score, y_true)
     table = estimator.decision_function(y_score)
-    for metric in ("roc_auc", Bedroc(5.0), RecallAtK(9)):
-        options = {"average": "macro", "n_resamples": 99}
-        scorer = make_significance_scorer(metric, output="statistic", **options)
-        expected = metric_test(y_true, table, metric=metric, **options)
+    for metric in ("roc_auc_macro", Bedroc(5.0).averaged("macro"), "recall_macro@9"):
+        scorer = make_significance_scorer(metric, output="statistic", n_resamples=99)
+        expected = metric_test(y_true, table, metric=metric, n_resamples=99)
         assert scorer(estimator, y_score, y_true) == expected.statistic
 
 
+def test_an_average_is_a_metric(three_classes):
+    macro = Bedroc(alpha=50).averaged("macro")
+    assert repr(macro) == "Bedroc(alpha=50.0).averaged('macro')"
+    assert repr(Bedroc().averaged(np.str_("micro"))) == "Bedroc().averaged('micro')"
+    assert macro == Bedroc(50.0).averaged("macro")
+    assert hash(macro) == hash(Bedroc(50.0).averaged("macro"))
+    assert macro not in (Bedroc(50.0), Bedroc(50.0).averaged("micro"), Bedroc().averaged("macro"))
+    for copied in (pickle.loads(pickle.dumps(macro)), clone(macro, safe=False)):
+        assert copied == macro
+    assert macro.title == "Macro average of BEDROC"
+    assert macro.title_in_text == "macro average of BEDROC"
+    assert AveragePrecision(5).averaged("weighted").symbol == "weighted AP@5"
+    assert Bedroc().averaged(None) == Bedroc()
+    with pytest.raises(FrozenInstanceError):
+        macro.average = "micro"
+    result = metric_test(*three_classes, metric="recall_weighted@0.3", n_resamples=9)
+    assert result.metric == RecallAtK(8).averaged("weighted")
+    assert (result.k, result.hits, result.ranking) == (8, None, None)
+    assert result.to_dict()["metric"] == "RecallAtK(k=8).averaged('weighted')"
+    binary = three_classes[0] == 0, three_classes[1][:, 0]
+    assert metric_test(*binary, metric="roc_auc_macro").metric == RocAuc()
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"),
+    [
+        ("bedroc_micro", Bedroc().averaged("micro")),
+        ("average_precision_macro", AveragePrecision().averaged("macro")),
+        ("recall_macro@50", RecallAtK(50).averaged("macro")),
+        (
+            "ndcg_weighted@0.1",
+            DiscountedCumulativeGain(0.1, normalize=True).averaged("weighted"),
+        ),
+    ],
+)
+def test_names_of_averages(name, metric):
+    assert as_metric_or_average(name) == metric
+    assert as_metric_or_average(metric) is metric
+
+
+LABELS, RANKERS = [1, 1, 0, 1, 0, 0, 0, 0], {"a": [8, 7, 6, 5, 4, 3, 2, 1], "b": range(8)}
+OF_ONE_CLASS = {
+    "metric_null_distribution": lambda m: metric_null_distribution(8, 3, metric=m),
+    "metric_interval": lambda m: metric_interval(LABELS, RANKERS["a"], metric=m),
+    "metric_comparison_test": lambda m: metric_comparison_test(LABELS, RANKERS, metric=m),
+    "metric_multiple_comparison_test": lambda m: metric_multiple_comparison_test(
+        LABELS, RANKERS, metric=m
+    ),
+    "best_candidate_test": lambda m: best_candidate_test(LABELS, RANKERS, metric=m),
+    "metric_power": lambda m: metric_power(40, 8, auc=0.8, metric=m),
+    "rank_significance_report": lambda m: rank_significance_report(LABELS, RANKERS["a"], metric=m),
+    "cross_val_significance": lambda m: cross_val_significance(
+        LogisticRegression(), np.c_[RANKERS["a"]], LABELS, metric=m
+    ),
+    "cross_val_significance, scorer": lambda m: cross_val_significance(
+        LogisticRegression(), np.c_[RANKERS["a"]], LABELS, metric=make_significance_scorer(m)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OF_ONE_CLASS)
+def test_averages_where_there_is_one_class(name):
+    for metric, shown, remedy in (
+        ("recall_macro@5", "'recall_macro@5'", "'recall@5'"),
+        (Bedroc().averaged("micro"), r"Bedroc\(\).averaged\('micro'\)", r"Bedroc\(\)"),
+    ):
+        message = f"metric={shown} is an average over classes, .* pass metric={remedy} and the lab"
+        with pytest.raises(ValueError, match=message):
+            OF_ONE_CLASS[name](metric)
+
+
 def test_averages_that_there_are_not(three_classes):
-    with pytest.raises(ValueError, match=r"metric=ReciprocalRank\(\) has no average over classes"):
-        metric_test(*three_classes, metric="reciprocal_rank", average="macro")
-    with pytest.raises(ValueError, match="average='samples' ranks the classes within each"):
-        metric_test(*three_classes, metric="roc_auc", average="samples")
+    for metric, message in (
+        ("reciprocal_rank_macro", r"ReciprocalRank\(\) has no average over classes"),
+        ("roc_auc_samples", "average='samples' ranks the classes within each"),
+        ("recall_micro@5", r"RecallAtK\(k=5\) is not defined with average='micro'"),
+        ("roc_auc_macro@5", "roc_auc has no cut-off; pass metric='roc_auc_macro'"),
+        ("recall_macro", "recall needs a cut-off: metric='recall_macro@50' counts"),
+        ("recall@5_macro", "the cut-off after the @ must be a number .* got '5_macro'"),
+        ("roc_auc_mean", "metric must be one of"),
+        ("_macro", "metric must be one of"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            metric_test(*three_classes, metric=metric)
+    for wrong in ("mean", 1, ["macro"]):
+        with pytest.raises((TypeError, ValueError), match="average must be one of None, 'macro'"):
+            RocAuc().averaged(wrong)

@@ -422,7 +422,7 @@ def test_multiclass(average, named):
         150, n_features=5, n_informative=3, n_classes=3, weights=[0.6, 0.3], random_state=0
     )
     names = np.array(["a", "b", "c"]) if named else np.arange(3)
-    scoring = make_significance_scorer(output="all", average=average, n_resamples=49)
+    scoring = make_significance_scorer(f"average_precision_{average}", output="all", n_resamples=49)
     scores = cross_validate(LogisticRegression(), X, names[y], cv=CV, scoring=scoring)
     expected = []
     for train, held_out in CV.split(X, y):
@@ -438,7 +438,7 @@ def test_multiclass_without_average():
     scorer = make_significance_scorer()
     # scikit-learn names the wrong pos_label before the scores are seen, where it is none of
     # the classes; here it is one.
-    with pytest.raises(ValueError, match="pass average='macro', 'weighted' or 'micro'"):
+    with pytest.raises(ValueError, match="such as metric='average_precision_macro'"):
         cross_val_score(LogisticRegression(), X, y, scoring=scorer, error_score="raise")
 
 
@@ -452,7 +452,7 @@ def test_multiclass_without_average():
 @MAY_SATURATE
 def test_multilabel(estimator):
     X, Y = make_multilabel_classification(120, n_classes=3, random_state=0)
-    scoring = make_significance_scorer(output="all", average="macro", n_resamples=49)
+    scoring = make_significance_scorer("average_precision_macro", output="all", n_resamples=49)
     cv = KFold(3)
     scores = cross_validate(estimator, X, Y, cv=cv, scoring=scoring)
     reference = cross_val_score(estimator, X, Y, cv=cv, scoring="average_precision")

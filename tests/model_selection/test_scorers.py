@@ -347,11 +347,11 @@ def test_multiclass(average, names, multiclass):
     y_true = np.asarray(names)[y_true]
     fitted = GivenProbabilities(classes=names).fit(None, None)
     one_hot = (y_true[:, None] == np.asarray(names)).astype(int)
-    options = {"average": average, "n_resamples": 99}
+    options = {"metric": f"average_precision_{average}", "n_resamples": 99}
     scores = {n: s(fitted, y_score, y_true) for n, s in all_outputs(**options).items()}
     expected = average_precision_score(one_hot, y_score, average=average)
     assert scores["statistic"] == pytest.approx(expected, rel=1e-12)
-    result = average_precision_test(y_true, y_score, **options)
+    result = average_precision_test(y_true, y_score, average=average, n_resamples=99)
     assert scores["pvalue"] == result.pvalue
     assert scores["neg_log10_pvalue"] == -result.log10_pvalue
     assert scores["zscore"] == pytest.approx(result.zscore, rel=1e-12)
@@ -371,7 +371,8 @@ def test_multilabel(average):
             return self
 
     fitted = Labels().fit(None, None)
-    scores = {n: s(fitted, y_score, y_true) for n, s in all_outputs(average=average).items()}
+    scorers = all_outputs(metric=f"average_precision_{average}")
+    scores = {n: s(fitted, y_score, y_true) for n, s in scorers.items()}
     expected = average_precision_score(y_true, y_score, average=average)
     assert scores["statistic"] == pytest.approx(expected, rel=1e-12)
     result = average_precision_test(y_true, y_score, average=average, n_resamples=999)
@@ -383,10 +384,10 @@ def test_binary_labels_ignore_the_average(labels, rankings):
     y_true, y_score = rankings[1]
     named = np.asarray(labels)[y_true]
     fitted = GivenScores(classes=labels).fit(None, None)
-    scorer = make_significance_scorer(average="macro")
+    scorer = make_significance_scorer("average_precision_macro")
     expected = score(make_significance_scorer(), y_true, y_score)
     assert scorer(fitted, np.c_[y_score], named) == pytest.approx(expected, rel=1e-12)
-    first = make_significance_scorer(average="macro", pos_label=labels[0])
+    first = make_significance_scorer("average_precision_macro", pos_label=labels[0])
     expected = -average_precision_test(1 - y_true, -y_score).log10_pvalue
     if labels[0] != 1:
         assert first(fitted, np.c_[y_score], named) == pytest.approx(expected, rel=1e-12)
@@ -394,14 +395,14 @@ def test_binary_labels_ignore_the_average(labels, rankings):
 
 def test_one_label_whose_meaning_is_unknown():
     fitted = GivenScores(classes=("a", "b")).fit(None, None)
-    scorer = make_significance_scorer(average="macro")
+    scorer = make_significance_scorer("average_precision_macro")
     with pytest.raises(ValueError, match="All samples have the label 'a', which may be"):
         scorer(fitted, [[0.1], [0.2]], ["a", "a"])
 
 
-@pytest.mark.parametrize("average", ["macro", None])
-def test_one_label_whose_meaning_is_known(average):
-    scorer = make_significance_scorer(average=average, output="statistic")
+@pytest.mark.parametrize("metric", ["average_precision_macro", "average_precision"])
+def test_one_label_whose_meaning_is_known(metric):
+    scorer = make_significance_scorer(metric, output="statistic")
     assert score(scorer, [1, 1, 1], [0.1, 0.2, 0.3]) == 1.0
 
 
@@ -410,7 +411,7 @@ def test_several_classes_need_an_average(metric, multiclass):
     y_true, y_score = multiclass
     fitted = GivenProbabilities(classes=(0, 1, 2)).fit(None, None)
     scorer = make_significance_scorer(with_cut_off(metric, 0.2))
-    with pytest.raises(ValueError, match=r"y_score has 3 columns.*pass average='macro'"):
+    with pytest.raises(ValueError, match=r"y_score has 3 columns.*such as metric='average_prec"):
         scorer(fitted, y_score, y_true)
 
 
@@ -563,8 +564,8 @@ def test_averages_over_classes_with_clusters():
     y_true = np.random.default_rng(0).integers(3, size=30)[cluster]
     y_score = np.random.default_rng(1).dirichlet(np.ones(3), size=90)
     fitted = GivenProbabilities(classes=(0, 1, 2)).fit(None, None)
-    options = {"average": "macro", "n_resamples": 99}
-    expected = average_precision_test(y_true, y_score, clusters=cluster, **options)
+    options = {"metric": "average_precision_macro", "n_resamples": 99}
+    expected = metric_test(y_true, y_score, clusters=cluster, **options)
     for name, scorer in all_outputs(**options).items():
         with sklearn.config_context(enable_metadata_routing=True):
             found = scorer(fitted, y_score, y_true, clusters=cluster)
@@ -731,7 +732,7 @@ def test_saturation_of_weighted_and_averaged_statistics():
         score(scorer, y_true, y_score, sample_weight=weights)
     classes = np.arange(30) % 3
     fitted = GivenProbabilities(classes=(0, 1, 2)).fit(None, None)
-    scorer = make_significance_scorer(average="macro", n_resamples=99)
+    scorer = make_significance_scorer("average_precision_macro", n_resamples=99)
     with pytest.warns(UserWarning, match="1/100 with 99 permutations"):
         scorer(fitted, np.eye(3)[classes] * 0.9 + 0.1 / 3, classes)
 
@@ -754,7 +755,11 @@ def test_saturation_of_weighted_and_averaged_statistics():
             ValueError,
             "method='analytic' or 'normal' with k",
         ),
-        ({"average": "samples"}, ValueError, "average='samples' ranks the classes"),
+        (
+            {"metric": "roc_auc_samples"},
+            ValueError,
+            "average='samples' ranks the classes",
+        ),
         ({"metric": "ndcg@0"}, ValueError, "k must be at least 1 as a number of samples; got 0"),
         ({"metric": "ndcg@1.5"}, ValueError, "k as a float is a fraction.*got 1.5"),
         ({"metric": "ndcg@ten"}, ValueError, "the cut-off after the @ must be a number of samples"),
@@ -764,7 +769,7 @@ def test_saturation_of_weighted_and_averaged_statistics():
         (
             {"metric": "roc_auc", "method": "permutation_of_labels"},
             ValueError,
-            "metric='roc_auc' takes no method='permutation_of_labels': leave it out",
+            r"metric=RocAuc\(\) takes no method='permutation_of_labels': leave it out",
         ),
         ({"random_state": "x"}, ValueError, "random_state must be an int, .* got 'x'"),
         ({"response_method": "transform"}, ValueError, "response_method must be one of"),
@@ -775,9 +780,9 @@ def test_saturation_of_weighted_and_averaged_statistics():
         ({"pos_label": [1]}, TypeError, r"pos_label must be a number.*got \[1\]"),
         ({"metric": "recall@5", "method": "pearson3"}, ValueError, "pearson3"),
         (
-            {"metric": "reciprocal_rank", "average": "macro"},
+            {"metric": "reciprocal_rank_macro"},
             ValueError,
-            "metric='reciprocal_rank' has no average over classes; got average='macro'",
+            r"ReciprocalRank\(\) has no average over classes; got average='macro'",
         ),
     ],
 )

@@ -233,7 +233,7 @@ def test_averages_over_classes(average):
     values = [
         average_precision_score(y, scores, average=average) for y in all_shifts(labels, times)
     ]
-    result = quiet(metric_test, y_true, scores, average=average, order=times)
+    result = quiet(metric_test, y_true, scores, metric=f"average_precision_{average}", order=times)
     observed = average_precision_score(labels, scores, average=average)
     assert result.pvalue == pytest.approx(share(values, observed), rel=1e-12)
 

@@ -464,7 +464,7 @@ def test_titles_of_metrics_of_users_are_words(name, title, inside):
 OPTIONS = {
     "alternative": lambda x: metric_test(*DATA, alternative=x),
     "method": lambda x: metric_test(*DATA, method=x),
-    "average": lambda x: metric_test(*DATA, average=x),
+    "average": lambda x: rankinf.average_precision_test(*DATA, average=x),
     "normalize": lambda x: rankinf.AveragePrecision(3, normalize=x),
     "output": lambda x: rankinf.make_significance_scorer(output=x),
     "model": lambda x: rankinf.metric_power(20, 5, odds=2.0, model=x),

@@ -272,7 +272,7 @@ def test_averages_at_k(average, normalize):
         return np.array([values, best]) @ share / share.sum()
 
     metric = AveragePrecision(k, normalize)
-    result = metric_test(y_true, scores, metric=metric, average=average)
+    result = metric_test(y_true, scores, metric=metric.averaged(average))
     observed, best = at_k(labels)
     assert result.statistic == pytest.approx(observed, rel=1e-12)
     # Each labelling comes from as many orders of the rows.
@@ -841,11 +841,11 @@ def test_wrong_options(data, options, error, message):
 
 def test_wrong_cut_offs_of_classes():
     for k, average, message in (
-        (2, "micro", "k=2 is not defined with average='mi"),
+        (2, "micro", r"k=2\) is not defined with average='mi"),
         (5, "macro", "k must be between 1 and n_samples=4"),
     ):
         with pytest.raises(ValueError, match=message):
-            metric_test(*CLASSES, metric=AveragePrecision(k), average=average)
+            metric_test(*CLASSES, metric=AveragePrecision(k).averaged(average))
 
 
 def test_weights_of_a_ranking():
