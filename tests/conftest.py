@@ -1,5 +1,6 @@
 """Settings shared by every test module."""
 
+import gc
 import os
 
 import pytest
@@ -29,6 +30,13 @@ def pytest_configure(config):
     config.addinivalue_line(
         "markers", "numeric: digits or rates that do not depend on versions of dependencies"
     )
+    # Modules and collected tests stay until the end: garbage is not sought among them.
+    gc.disable()
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(config, items):

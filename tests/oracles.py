@@ -480,7 +480,7 @@ def sampled_tail_of_means(
         return drawn, values, logs
 
     for _ in range(25):
-        drawn, values, logs = draws(20_000)
+        drawn, values, logs = draws(5_000)
         possible = logs > -np.inf
         inside = possible & (values >= min(x, np.quantile(values[possible], 0.9)))
         weights = np.exp(logs[inside] - logs[inside].max())

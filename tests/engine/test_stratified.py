@@ -205,7 +205,7 @@ def test_far_below_the_mean_against_the_contours_of_the_best_tilts():
 
 @pytest.mark.parametrize("z", [-2.0, pytest.param(-2.5, marks=pytest.mark.long)])
 def test_lower_tail_of_a_long_list_against_the_plain_contour(z):
-    problem = AP, 30_000, 100, None
+    problem = AP, 20_000, 90, None
     x = standardized(problem, [z])
     distribution = ComputedDistribution(*problem)
     found = distribution.estimates(x, -1)
