@@ -11,6 +11,7 @@ import dataclasses
 import decimal
 import itertools
 import math
+from fractions import Fraction
 
 import by_name
 import numpy as np
@@ -22,6 +23,7 @@ from scipy.stats import hypergeom
 import sklearn_rankinf as rankinf
 from sklearn_rankinf import AveragePrecision, RocAuc, metric_null_distribution
 from sklearn_rankinf._engine import distribution as engine_distribution
+from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.conditioning import block_to_condition_on, bulk_block
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact import integer_weights as whole_numbers
@@ -648,3 +650,28 @@ def test_quantiles_where_the_support_takes_too_long():
     with pytest.raises(ValueError, match="use the quantiles"):
         null.support()
     assert null.median() == pytest.approx(null.mean(), abs=0.1 * null.std())
+
+
+def test_whole_periods_of_levels_of_nearly_one_size():
+    # Values cluster around few, and only a whole period of the transform tells those of a cluster
+    # apart: thousands of nodes.
+    sizes, m = np.array([176, 175, 175, 175]), 40
+    n = int(sizes.sum())
+    distribution = ComputedDistribution(RocAuc(), n, m, sizes)
+    weights = (2 * (n - np.cumsum(sizes)) + sizes).tolist()
+    # Twice the number of pairs of a hit and a miss in the right order, ties counted once.
+    ways: dict[int, int] = {}
+    for first, second, third in itertools.product(range(m + 1), repeat=3):
+        hits = first, second, third, m - first - second - third
+        if hits[-1] >= 0:
+            pairs = sum(y * weight for y, weight in zip(hits, weights, strict=True)) - m * m
+            count = math.prod(map(math.comb, sizes.tolist(), hits))
+            ways[pairs] = ways.get(pairs, 0) + count
+    for auc in (0.62, 0.7, 0.8):
+        at_least = sum(count for pairs, count in ways.items() if pairs >= 2 * auc * m * (n - m))
+        value = np.array([auc - RocAuc().offset(n, m)])
+        t, sign = distribution._form.value(value, 1)
+        tail = distribution._tails._contour.tail(t, int(sign))
+        assert tail.error.total[0] < 1e-8
+        expected = math.log(Fraction(at_least, math.comb(n, m)))
+        assert_allclose(tail.log_p[0], expected, rtol=0.0, atol=1e-8)

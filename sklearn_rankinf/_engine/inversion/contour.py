@@ -84,11 +84,12 @@ class ContourSettings:
     # Nodes of one pass: at least the first, and as many as keep its state in the cache.
     chunk: int = 512
     state: int = 32_768
-    # The longest contour: nodes times products, with a tolerance, and of few blocks, of which a
-    # finite band gives bounds; and limits of the number of nodes.
+    # The longest contour: nodes times products, with a tolerance, of few blocks, of which a finite
+    # band gives bounds, and of a whole period of few blocks; and limits of the number of nodes.
     most_work: float = 1.5e9
     most_work_rough: float = 5e8
     most_work_of_few_blocks: float = 1e8
+    most_work_of_period: float = 1.5e9
     fewest_nodes: int = 64
     most_nodes: int = 8192
     # Truncation that is worth no more nodes; of merged blocks; of contours that are `patience`
@@ -209,7 +210,7 @@ class ContourInversion:
         self._known: dict[tuple[Contour, bool], Nodes] = {}
         self._log_commonest = cache(transform.log_commonest)
 
-    def tail(self, s: Floats, sign: int, most_nodes: int = SETTINGS.most_nodes) -> TailEstimates:
+    def tail(self, s: Floats, sign: int, most_nodes: int = sys.maxsize) -> TailEstimates:
         """Tails, ``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1), and their errors.
 
         Meant for s on the same side of the mean as the tail. The error is infinite where the method
@@ -357,10 +358,11 @@ class ContourInversion:
         whole = self._n_whole(contour)
         n_nodes, first = self._n_first(contour), self._n_usual(contour)
         most = min(self._n_affordable(contour), most_nodes)
-        longest = most if self._transform.merged else most_nodes
+        longest = most if self._transform.merged else min(most_nodes, SETTINGS.most_nodes)
         # A short first contour may be followed to a third beyond the usual length.
         most = min(most if n_nodes == first else max(most, 4 * first // 3), whole)
-        is_too_long = first > 2 * longest or self._is_costly(contour)
+        is_too_long = first > (4 if self._transform.merged else 2) * longest
+        is_too_long |= self._is_costly(contour)
         if is_too_long and not self._tilts.few_blocks:
             return found
         returns = self._returns(contour)
@@ -375,7 +377,7 @@ class ContourInversion:
             is_long = n_nodes >= SETTINGS.patience * max(first, self._n_cheap(contour))
             may_end = self._tilts.few_blocks or is_long
             enough = max(self._enough, SETTINGS.decayed_slowly if may_end else 0.0)
-            is_stuck = truncation > SETTINGS.progress * before and may_end
+            is_stuck = truncation > SETTINGS.progress * before and may_end and most < whole
             is_last = is_stuck or n_nodes + more > most
             # No tail exceeds its bound, and no relative truncation is smaller than this.
             scale = np.exp(np.minimum(nodes.log_scale(s[open_]) - log_bound[open_], 50.0))
@@ -545,7 +547,10 @@ class ContourInversion:
             most_work = SETTINGS.most_work_of_few_blocks
         elif self._effort < 1.0 and not self._transform.merged:
             most_work = SETTINGS.most_work_rough
-        return int(np.clip(most_work / work, SETTINGS.fewest_nodes, SETTINGS.most_nodes))
+        most = int(np.clip(most_work / work, SETTINGS.fewest_nodes, SETTINGS.most_nodes))
+        # A whole period of few blocks, whose transform need not decay, is all of the distribution.
+        whole = self._n_whole(contour) if self._tilts.few_blocks else sys.maxsize
+        return whole if whole * work <= SETTINGS.most_work_of_period else most
 
     @cached_method
     def _n_cheap(self, contour: Contour) -> int:
