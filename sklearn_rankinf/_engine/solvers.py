@@ -509,8 +509,8 @@ class Tails:
         return found
 
     def _unmerged(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
-        """Contours of blocks that are not merged, which far out take less time than others."""
-        return self._contour_far_out.tail(t, sign)
+        """Short contours of blocks that are not merged, which far out take less time than others."""
+        return self._contour_far_out.tail(t, sign, SETTINGS.nodes_of_short_contour)
 
     def _far_out(self, solve: Solve, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
         """Tails of the values far above the mean alone."""
