@@ -16,6 +16,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.canonical import CanonicalSum, Form, step_of, value_in_a_row
@@ -92,6 +93,8 @@ class ComputedSettings:
     most_searches: float = 1e9
     # Relative distance from a perfect ranking within which a value is the largest one.
     equal_to_best: float = 2e-12
+    # Outcomes of the largest value that are listed.
+    most_largest: float = 1e5
     # Difference of the two largest values, relative to them, that rounding does not hide.
     noticeable: float = 1e-10
     # Rounding errors of closed forms and of hypergeometric bounds.
@@ -166,6 +169,19 @@ class ComputedDistribution:
         if at_top.any():
             found.log_p[at_top] = log_top if sign > 0 else _log_complement(log_top)
             inside[at_top] = False
+        near_top = inside & (t >= self._attained[1] * (1.0 - SETTINGS.equal_to_best))
+        if sign > 0 and near_top.any():
+            largest, log_largest = self._largest_with_ties
+            near_top &= t >= largest * (1.0 - SETTINGS.equal_to_best)
+            found.put(
+                np.flatnonzero(near_top),
+                TailEstimates.of(
+                    np.full(int(near_top.sum()), log_largest),
+                    "near-maximum enumeration",
+                    rounding=SETTINGS.rounding,
+                ),
+            )
+            inside[near_top] = False
         at_bottom = inside & (t < SETTINGS.bottom * self._std)
         if at_bottom.any() and self._n_blocks <= SETTINGS.most_blocks_at_bottom:
             found.put(np.flatnonzero(at_bottom), self._tail_at_the_bottom(t[at_bottom], sign))
@@ -304,6 +320,19 @@ class ComputedDistribution:
         sizes = blocks.sizes.tolist()
         ways = sum(log_binomial(size, y) for size, y in zip(sizes, hits.tolist(), strict=True))
         return ways - log_binomial(self._n_samples, m), high - (1.0 - 1e-9) * lost
+
+    @cached_property
+    def _largest_with_ties(self) -> tuple[float, float]:
+        """The largest value with ties, and its log probability; infinite if that is not known."""
+        if self._tie_sizes is None or not self._has_support:
+            return math.inf, -math.inf
+        largest, m = self.support()[1], self._n_positives
+        least = largest * (1.0 - SETTINGS.equal_to_best)
+        listed = atoms(self._blocks, m, least, SETTINGS.most_largest)
+        if listed is None:
+            return math.inf, -math.inf
+        log_p = float(logsumexp(listed.log_counts)) - log_binomial(self._n_samples, m)
+        return largest, log_p
 
     @cached_property
     def _atom_at_zero(self) -> tuple[float, float]:

@@ -675,3 +675,17 @@ def test_whole_periods_of_levels_of_nearly_one_size():
         assert tail.error.total[0] < 1e-8
         expected = math.log(Fraction(at_least, math.comb(n, m)))
         assert_allclose(tail.log_p[0], expected, rtol=0.0, atol=1e-8)
+
+
+@pytest.mark.parametrize("moved", [0, 1])
+def test_the_largest_values_of_few_levels_with_many_positives(moved):
+    # A perfect forest: all 5000 positives in a block of 5334, or all but one.
+    sizes = [5334, 903, 1978, 4303, 10193, 27289]
+    hits = [5000 - moved, moved, 0, 0, 0, 0]
+    result = rankinf.metric_test(rankinf.Ranking.from_counts(sizes, hits))
+    ways = math.comb(5334, 5000) + moved * math.comb(5334, 4999) * 903
+    expected = math.log(Fraction(ways, math.comb(50_000, 5000)).numerator) - math.log(
+        Fraction(ways, math.comb(50_000, 5000)).denominator
+    )
+    assert result.pvalue_relative_error <= 1e-11
+    assert_allclose(result.log10_pvalue * math.log(10.0), expected, rtol=1e-12)

@@ -25,7 +25,7 @@ ROUNDING = 1e-12
 FEW = 3e5
 ROUGHLY_FEW = 100.0
 # Operations that finding the best completions may take.
-_MOST_COMPLETIONS = 1e8
+_MOST_COMPLETIONS = 2e8
 # Numbers on which an operation takes as long as the call of numpy.
 _OVERHEAD = 2_000
 
