@@ -509,7 +509,7 @@ class Tails:
         return found
 
     def _unmerged(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
-        """Short contours of blocks that are not merged, which far out take less time than others."""
+        """Short contours of blocks that are not merged: far out they take less time than others."""
         return self._contour_far_out.tail(t, sign, SETTINGS.nodes_of_short_contour)
 
     def _far_out(self, solve: Solve, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
