@@ -40,7 +40,7 @@ class BandSettings:
     # Accuracy of the mean path, in hits, and the number of steps after which it is given up.
     path_error: float = 0.02
     most_steps: int = 100
-    # The same for values of mean paths, which only lead near a saddle point.
+    # The same for balances, and for values of mean paths, which only lead near a saddle point.
     rough_path_error: float = 0.5
     most_rough_steps: int = 12
     # Steps of the fixed-point iteration before it is damped; it is extrapolated after every so many
@@ -70,6 +70,7 @@ class BandSettings:
 
 
 SETTINGS = BandSettings()
+_ROUGHLY = SETTINGS.rough_path_error, SETTINGS.most_rough_steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +195,7 @@ def balances(increments: Increments, n_positives: int, tilts: ArrayLike) -> Floa
 
     A forward pass that multiplies row h by ``exp(balance h)`` keeps its rows at one level.
     """
-    return mean_paths(increments, n_positives, np.atleast_1d(tilts))[1]
+    return mean_paths(increments, n_positives, np.atleast_1d(tilts), *_ROUGHLY)[1]
 
 
 def mean_hits(increments: Increments, n_positives: int, tilt: float) -> Floats:
@@ -204,8 +205,7 @@ def mean_hits(increments: Increments, n_positives: int, tilt: float) -> Floats:
 
 def values_of_mean_paths(increments: Increments, n_positives: int, tilts: Floats) -> Floats:
     """Values at the mean hits under each tilt, of the heavier path: nearly the tilted means."""
-    roughly = SETTINGS.rough_path_error, SETTINGS.most_rough_steps
-    return increments.total(mean_paths(increments, n_positives, tilts, *roughly)[2])
+    return increments.total(mean_paths(increments, n_positives, tilts, *_ROUGHLY)[2])
 
 
 def mean_paths(

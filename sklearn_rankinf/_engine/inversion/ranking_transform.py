@@ -58,6 +58,8 @@ _DEVIATIONS = 2.0
 # Hits of a block times nodes of one pass, and products of a pass of several tilts.
 _AT_ONCE = 1 << 23
 _WIDE_PASS = 5e6
+# Log weight that all hits together may have where few rows need no balance.
+_GENTLE = 300.0
 # Windows for the log transform at a real tilt have this part of the usual width.
 _NARROW = 0.5
 # Most that merging may change the exponent of a weight where merged blocks plan contours.
@@ -308,8 +310,13 @@ class RankingTransform:
     def _narrow(self, blocks: Increments, thetas: Floats) -> tuple[Bands, Floats]:
         """Bands of log transforms at real tilts, and what balances their rows."""
         m = self._n_positives
-        if self._limits is None and m > _FEW_HITS:
-            return windows(blocks, m, thetas, _NARROW)
+        if self._limits is None:
+            most = (
+                np.abs(blocks.cross) * (m - 1) + np.abs(blocks.linear) + np.abs(blocks.square) * m
+            )
+            is_gentle = float(np.abs(thetas).max() * most.max()) * m <= _GENTLE
+            if m > _FEW_HITS or is_gentle:
+                return windows(blocks, m, thetas, _NARROW)
         return self._limits or feasible_bands(blocks, m), balances(blocks, m, thetas)
 
     @property
