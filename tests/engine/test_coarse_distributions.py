@@ -653,8 +653,8 @@ def test_quantiles_where_the_support_takes_too_long():
 
 
 def test_whole_periods_of_levels_of_nearly_one_size():
-    # Values cluster around few, and only a whole period of the transform tells those of a cluster
-    # apart: thousands of nodes.
+    # Values cluster around few, and a whole period of the transform, thousands of nodes, separates
+    # those of a cluster.
     sizes, m = np.array([176, 175, 175, 175]), 40
     n = int(sizes.sum())
     distribution = ComputedDistribution(RocAuc(), n, m, sizes)
