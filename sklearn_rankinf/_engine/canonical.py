@@ -302,6 +302,9 @@ def step_of(increments: Increments) -> float:
     if largest == 0.0:
         return 0.0
     parts = (weights - weights[0]) / largest
+    # No difference of rounded numbers is smaller than this part: weights fall by such factors.
+    if 0.0 < parts[1] < 0.25 * np.finfo(float).eps:
+        return 0.0
     rounding = _ROUNDING * float(np.abs(weights).max()) / largest
     n_steps = 1
     while True:

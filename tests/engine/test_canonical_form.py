@@ -9,6 +9,7 @@ import itertools
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -411,3 +412,14 @@ def test_a_value_has_one_answer(metric, n, m, sizes):
     with ThreadPoolExecutor(3) as pool:
         found = list(pool.map(lambda i: shared.tail(x[i : i + 1] + offset, 1), range(x.size)))
     assert_array_equal(np.concatenate(found, axis=1), fresh().tail(x + offset, 1))
+
+
+def test_weights_that_fall_below_rounding_have_no_step():
+    # Each of 13 blocks weighs 2e-17 of the one before: a value between the weights of two blocks is
+    # reached if there is a positive in one of the blocks before.
+    n, m, size = 650, 23, 50
+    null = metric_null_distribution(n, m, metric=Bedroc(alpha=500.0), tie_sizes=[size] * 13)
+    for n_blocks, value in ((1, 1e-10), (2, 1e-25), (3, 1e-42)):
+        none = Fraction(math.comb(n - n_blocks * size, m), math.comb(n, m))
+        assert_allclose(null.pvalue(value), float(1 - none), rtol=1e-9)
+        assert_allclose(null.pvalue(value, "less"), float(none), rtol=1e-9)
