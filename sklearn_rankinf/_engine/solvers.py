@@ -128,8 +128,8 @@ class SolverSettings:
     negligible: float = 1e-22
     negligible_roughly: float = 1e-12
     negligible_in_bands: float = 1e-6
-    # Blocks of lists with ties up to which a rough tolerance is met by bands before contours that
-    # have more nodes than these.
+    # Blocks of lists with ties up to which a rough tolerance is met by bands first; and nodes of
+    # contours that come before these, and before contours of merged blocks.
     bands_first_up_to: int = 1_000
     nodes_of_short_contour: int = 150
     log_near: float = -5.0

@@ -78,9 +78,8 @@ class MeanSettings:
     # Larger errors are worth the bounds of a finite band.
     error_for_band: float = 1e-2
     # Larger errors are worth the sums of atoms if these are few or have large probabilities, and
-    # the second, which bands meet, in any case.
+    # unknown ones in any case.
     error_for_sums: float = 1e-7
-    error_for_any_sums: float = 0.1
     # Queries whose sums of atoms take no time.
     few_queries: int = 4
     # Sums over half of the queries are few if no more than this are formed at once.
@@ -387,7 +386,7 @@ class MeanDistribution:
         rounded = (found.solver == "lattice") & (self._lattice_of_span is None)
         weak = np.flatnonzero((error > SETTINGS.error_for_sums) | rounded)
         if weak.size and not self._are_sums_sharp:
-            weak = weak[error[weak] > SETTINGS.error_for_any_sums]
+            weak = weak[error[weak] > UNKNOWN]
         if not weak.size or self._sums is None:
             return
         put_within(found, weak, self._sums.bounds(t[weak] * self._n, sign), "sums of atoms")
