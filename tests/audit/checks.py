@@ -358,7 +358,7 @@ class Audit:
             for i, point in enumerate(x.tolist()):
                 line = self._line("pvalue_bounds", point, alternative)
                 text = f"{lower[i]:.10g} to {upper[i]:.10g}"
-                near = ROUNDING * p[i] + 1e-300
+                near = min(max(error[i], ROUNDING), 1e9) * p[i] + 1e-300
                 if not lower[i] - near <= p[i] <= upper[i] + near:
                     stated = f"p = {p[i]:.10g}, stated error {error[i]:.2g}"
                     self.find("p outside its bounds", line, f"{text}; {stated}")

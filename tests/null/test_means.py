@@ -497,6 +497,24 @@ def test_a_lattice_is_held_within_the_bounds_of_sums():
     assert np.all((lower <= null.pvalue(x)) & (null.pvalue(x) <= upper))
 
 
+def test_sums_over_halves_of_different_queries_are_exact():
+    # One positive each: AP is the reciprocal of the last rank of its block. Half of the queries
+    # have some thousands of sums, all of them have 33 million.
+    sizes = [[1] * 39, [1] * 21, [1] * 100 + [70], [1] * 100 + [970], [1] * 4]
+    n = [sum(own) for own in sizes]
+    null = metric_null_distribution(n, [1] * 5, tie_sizes=sizes)
+    values, masses = zip(*((1.0 / np.cumsum(own), np.array(own)) for own in sizes), strict=True)
+    order = np.argsort(np.add.outer(*values[2:4]).ravel())
+    pairs = np.add.outer(*values[2:4]).ravel()[order]
+    counts = np.multiply.outer(*masses[2:4]).ravel()[order]
+    from_each = np.append(np.cumsum(counts[::-1])[::-1], 0)
+    rest = [values[i] for i in (0, 1, 4)]
+    rest = np.add.outer(np.add.outer(rest[0], rest[1]), rest[2]).ravel()
+    for x in (0.0903, 0.2797, 0.4213):
+        tail = sum(from_each[np.searchsorted(pairs, 5.0 * x - rest)].tolist())
+        assert null.pvalue(x) == pytest.approx(tail / math.prod(n), rel=1e-11)
+
+
 @pytest.mark.numeric
 @pytest.mark.parametrize(
     "parts",

@@ -415,8 +415,9 @@ class MeanDistribution:
         coincide = (0.5 * k * logsumexp(2.0 * x.log_weights) for x, k in self._few_atoms)
         if math.fsum(coincide) > SETTINGS.log_coincidence:
             return True
-        half = [(x, (k + 1) // 2) for x, k in self._few_atoms]
-        return _sums_of(half, SETTINGS.few_sums) is not None
+        queries = [(x, 1) for x, count in self._few_atoms for _ in range(count)]
+        halves = queries[::2], queries[1::2]
+        return all(_sums_of(half, SETTINGS.few_sums) is not None for half in halves)
 
     # Lattice.
 
