@@ -384,7 +384,8 @@ class MeetInTheMiddleTails:
         hits = [(own - fewest).astype(kind) for own in (first.hits, n_positives - last.hits)]
         order = np.argsort(hits[0], kind="stable")
         self._first, self._first_logs = first.values[order], first.log_counts[order]
-        order = np.lexsort((last.values, hits[1]))
+        order = np.argsort(last.values)
+        order = order[np.argsort(hits[1][order], kind="stable")]
         self._last, self._last_logs = last.values[order], last.log_counts[order]
         self._n_first, self._n_last = map(np.bincount, hits)
 
