@@ -271,6 +271,32 @@ def test_all_perfect(sizes):
         assert result.log10_pvalue == pytest.approx(expected / math.log(10.0), rel=1e-12)
 
 
+def test_best_mean_of_queries_whose_best_values_are_among_ties():
+    # Blocks across the hits: the largest value of a query is that of some way to fill them. The
+    # mean has its own if all queries have theirs.
+    runs = [(1984, 12, [3, 6, 16, 11, 16, 28, 100, 200, 400, 504, 700]), (200, 3, [1] * 200)]
+    runs += [(2974, 6, [1, 2, 1, 3, 5, 1] + [64] * 45 + [81])]
+    expected, best = 0.0, 0.0
+    for n, m, sizes in runs:
+        values = {}
+        for hits in itertools.product(*(range(min(size, m) + 1) for size in sizes[:4])):
+            rest = m - sum(hits)
+            if rest:
+                # Of the best values none has a hit behind these blocks.
+                continue
+            ends, found = np.cumsum(sizes[:4]), np.cumsum(hits)
+            value = math.fsum(y * k / e / m for y, k, e in zip(hits, found, ends, strict=True))
+            ways = math.prod(math.comb(s, y) for s, y in zip(sizes[:4], hits, strict=True))
+            values[round(value, 12)] = values.get(round(value, 12), 0) + ways
+        best += max(values) / 3.0
+        expected += math.log(values[max(values)]) - math.log(math.comb(n, m))
+    null = metric_null_distribution(
+        [n for n, *_ in runs], [m for _, m, _ in runs], tie_sizes=[own for *_, own in runs]
+    )
+    assert null.log_pvalue(best) == pytest.approx(expected, rel=1e-11)
+    assert null.relative_error(best) < 1e-10
+
+
 @pytest.mark.numeric
 def test_far_tail_is_monotone(long):
     null = metric_null_distribution([500] * 30, [8] * 30)

@@ -433,7 +433,7 @@ class ContourInversion:
             coarser = self._nodes(contour, nodes.z.size, coarse=True)
             coarse = coarser.tail(s, sign, False, (), are_complete)[0]
             known &= np.isfinite(coarse)
-            difference = np.where(known, log_p - coarse, 0.0)
+            difference = np.where(known, log_p, 0.0) - np.where(known, coarse, 0.0)
             log_p = log_p + LEFT_OF_MERGING * difference
             has_ties = self._transform.merges_ties
             doubt = DOUBT_OF_MERGED_TIES if has_ties else DOUBT_OF_MERGING

@@ -68,7 +68,7 @@ class VariableSettings:
     # Values up to this part below the largest one are equal to it.
     equal_to_largest: float = 2e-12
     # Largest error of the probability of the largest value.
-    rounding_of_largest: float = 1e-12
+    error_of_largest: float = 1e-6
 
 
 SETTINGS = VariableSettings()
@@ -232,9 +232,9 @@ class SumOfQuery:
         # With ties the best value may be unattainable.
         just_below = np.array([self.ends[1] * (1.0 - SETTINGS.equal_to_largest) + self.offset])
         _, log_p, error = self.distribution.tail(just_below, 1)
-        if error[0] > SETTINGS.rounding_of_largest:
+        if error[0] > SETTINGS.error_of_largest:
             return -math.inf, 0.0
-        return float(log_p[0]), SETTINGS.rounding_of_largest
+        return float(log_p[0]), float(error[0])
 
     @cached_property
     def denominators(self) -> Denominators | None:
