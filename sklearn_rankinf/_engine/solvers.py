@@ -324,6 +324,7 @@ class Tails:
             (True, Solver("contour", self._contour_tail, above)),
             (far_above and is_dense, Solver(by_strata, ascending, first)),
             (not (early or self._is_certified), Solver(band, self._band_limited, worth_band)),
+            (True, Solver(near_maximum, self._listed_last, s.unclear)),
             (True, Solver("midpoint of bounds", self._enclosed, last)),
             (True, Solver("upper bound", self._bound, np.finfo(float).max)),
         ]
@@ -369,6 +370,10 @@ class Tails:
         few = ROUGHLY_FEW if self._tolerance >= ROUGH_TOLERANCE else FEW
         may_be_few = partial(self._may_be_few, sign=sign, limit=few)
         return self._near_maximum.tail(t, sign, may_be_few, few)
+
+    def _listed_last(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+        """Lists where nothing else answers: few outcomes of large blocks hold many placements."""
+        return self._near_maximum.tail(t, sign, lambda t: True)
 
     def _few_listed(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
         """Lists where the known tails hold few placements."""

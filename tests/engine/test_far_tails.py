@@ -516,3 +516,28 @@ def test_nothing_but_a_bound_is_computed_of_what_is_lost_beside_one(
     assert_allclose(null.logcdf(above), -null.sf(above), rtol=1e-7, atol=0.0)
     assert_allclose(null.log_pvalue(below), -null.cdf(below), rtol=1e-7, atol=0.0)
     assert null.logcdf(above).min() < 0.0
+
+
+@pytest.mark.parametrize("moved", [1, 2, 3])
+def test_few_outcomes_of_many_placements_near_the_maximum(moved):
+    # A good ranker in few levels: nearly all positives are in the first block. Moving any of them
+    # behind it lowers the value, the least if they are all in the next block.
+    sizes, m = [440, 39, 31, 23, 73, 116, 26, 118, 288, 50, 190, 584, 85, 670, 5, 113, 4186], 417
+
+    def value(hits):
+        ends = itertools.accumulate(sizes)
+        found = itertools.accumulate(hits)
+        return math.fsum(y * k / e / m for y, k, e in zip(hits, found, ends, strict=True))
+
+    least = value([m - moved, moved] + [0] * 15)
+    ways = 0
+    for outside in range(moved + 1):
+        for blocks in itertools.combinations_with_replacement(range(1, 17), outside):
+            hits = [m - outside] + [blocks.count(i) for i in range(1, 17)]
+            if value(hits) >= least - 1e-12:
+                ways += math.prod(map(math.comb, sizes, hits))
+    assert value([m - moved - 1, moved + 1] + [0] * 15) < least
+    null = ap_null_distribution(sum(sizes), m, tie_sizes=sizes)
+    expected = math.log(ways) - math.log(math.comb(sum(sizes), m))
+    assert null.log_pvalue(least) == pytest.approx(expected, rel=1e-12)
+    assert null.relative_error(least) < 1e-10
