@@ -190,7 +190,8 @@ class ComputedDistribution:
         if left.size:
             negligible = max(SETTINGS.negligible, SETTINGS.part_of_tolerance * self._tolerance)
             rest = partial(self._far_tail, log_negligible=math.log(negligible))
-            found.put(left, about_the_mean(self._far_tail, t[left], sign, self._mean, rest))
+            args = t[left], sign, self._mean, rest, self._tolerance or SETTINGS.unknown
+            found.put(left, about_the_mean(self._far_tail, *args))
             self._bound_unknown(found, left, t, sign)
         np.minimum(found.log_p, 0.0, out=found.log_p)
         return found
@@ -200,21 +201,33 @@ class ComputedDistribution:
         upper, lower = self._log_bounds_at_the_bottom(t)
         if sign > 0:
             upper, lower = _log_complement(lower), _log_complement(upper)
-        width = np.expm1(np.minimum(upper - lower, 50.0)) + SETTINGS.rounding
-        found = TailEstimates.of(upper, "hypergeometric bounds", enclosure=width)
+        half = 0.5 * np.minimum(upper - lower, 100.0)
+        width = np.expm1(half) + SETTINGS.rounding
+        found = TailEstimates.of(upper - half, "hypergeometric bounds", enclosure=width)
         open_ = np.flatnonzero(width > ACCEPTED)
         if open_.size and self._branches is not None:
             found.put_better(open_, self._branching_tail(*self._form.value(t[open_], sign)))
-        found.error.enclosure[found.error.total > UNKNOWN] = np.inf
+        unknown = np.flatnonzero(found.error.total > UNKNOWN)
+        found.put(unknown, TailEstimates.of(upper[unknown], "upper bound", enclosure=np.inf))
         return found
 
     def _bound_unknown(self, found: TailEstimates, where: Integers, t: Floats, sign: int) -> None:
         """Keep a guaranteed upper bound, in place, of tails with an unknown or too large error."""
-        error = found.error.total[where]
-        unknown = where[np.isinf(error) if self._tolerance else error > UNKNOWN]
+        weak = where[found.error.total[where] > UNKNOWN]
+        if not weak.size:
+            return
+        upper = np.zeros(weak.size)
+        if self._n_blocks <= SETTINGS.most_blocks_at_bottom:
+            # Of a few steep weights most values are next to nothing beside the deviation.
+            near_bottom = self._tail_at_the_bottom(t[weak], sign)
+            found.put_better(weak, near_bottom)
+            upper = near_bottom.log_p
+        error = found.error.total[weak]
+        unknown = np.flatnonzero(np.isinf(error) if self._tolerance else error > UNKNOWN)
         if unknown.size:
-            log_p = self._log_upper_bound(t[unknown], sign)
-            found.put(unknown, TailEstimates.of(log_p, "upper bound", enclosure=np.inf))
+            log_p = np.minimum(self._log_upper_bound(t[weak[unknown]], sign), upper[unknown])
+            bounds = TailEstimates.of(log_p, "upper bound", enclosure=np.inf)
+            found.put(weak[unknown], bounds)
 
     def _log_bounds_at_the_bottom(self, t: Floats) -> tuple[Floats, Floats]:
         """Hypergeometric bounds of the lower tails of values that are next to nothing.
@@ -245,8 +258,6 @@ class ComputedDistribution:
             log_p[beyond] = self._tails.log_upper_bound(counted, side)
         upper = np.maximum(self._bounds(t, sign)[1], np.finfo(float).tiny)
         log_p = np.minimum(log_p, np.log(upper))
-        if sign < 0 and self._n_blocks <= SETTINGS.most_blocks_at_bottom:
-            log_p = np.minimum(log_p, self._log_bounds_at_the_bottom(t)[0])
         # No value that is reached is rarer than one placement.
         return np.maximum(log_p, -log_binomial(self._n_samples, self._n_positives))
 
@@ -714,12 +725,18 @@ class CountedDistribution(ComputedDistribution):
 
 
 def about_the_mean(
-    far_tail: _FarTail, t: Floats, sign: int, mean: float, rest: _FarTail | None = None
+    far_tail: _FarTail,
+    t: Floats,
+    sign: int,
+    mean: float,
+    rest: _FarTail | None = None,
+    enough: float = SETTINGS.unknown,
 ) -> TailEstimates:
     """Tails on either side of the mean, from those of values on the tail's side of the mean.
 
     On the other side a tail is the complement of the opposite one, which may be computed with less
-    accuracy.
+    accuracy. If its error exceeds what is enough, as that of a small complement does if most values
+    lie below the mean, the tail is computed itself.
     """
     beyond = sign * (t - mean) >= 0.0
     if beyond.all():
@@ -727,8 +744,11 @@ def about_the_mean(
     found = TailEstimates.unknown(t.shape)
     if beyond.any():
         found.put(np.flatnonzero(beyond), far_tail(t[beyond], sign))
-    opposite = (rest or far_tail)(t[~beyond], -sign)
-    found.put(np.flatnonzero(~beyond), opposite.complement())
+    complement = (rest or far_tail)(t[~beyond], -sign).complement()
+    weak = np.flatnonzero(complement.error.total > enough)
+    if weak.size:
+        complement.put_better(weak, far_tail(t[~beyond][weak], sign))
+    found.put(np.flatnonzero(~beyond), complement)
     return found
 
 

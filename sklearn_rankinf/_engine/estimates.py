@@ -78,8 +78,7 @@ class ErrorEstimate:
     merging
         Neighbouring blocks of ranks that are treated as one.
     enclosure
-        Distance from the answer to the farther of its guaranteed bounds, as a relative error;
-        all of the distance between them for hypergeometric bounds.
+        Distance from the answer to the farther of its guaranteed bounds, as a relative error.
     """
 
     parts: Floats
@@ -158,6 +157,8 @@ class TailEstimates:
         ratio = np.where(is_bound & np.isneginf(self.log_p), np.inf, ratio)
         scale = np.where(is_bound, 0.0, ratio) / np.maximum(total, 1.0)
         error = ErrorEstimate(np.where(is_bound, 0.0, self.error.parts) * scale)
+        # Errors are relative to what is true, which may be less than what is found.
+        error.parts[:] /= 1.0 - np.minimum(error.total, 0.5)
         error.enclosure[:] += np.where(is_bound, ratio, 0.0)
         error.rounding[:] += 1e-13
         log_rest = np.where(is_bound, 0.0, log_rest)

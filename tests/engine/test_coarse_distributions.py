@@ -689,3 +689,28 @@ def test_the_largest_values_of_few_levels_with_many_positives(moved):
     )
     assert result.pvalue_relative_error <= 1e-11
     assert_allclose(result.log10_pvalue * math.log(10.0), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("x", [1e-10, 1e-7, 2e-5, 3e-4])
+def test_a_small_upper_tail_below_the_mean(x):
+    # Most rankings of five positives have a value of next to nothing, and few make the mean.
+    n, m, first, least = 7839, 5, 260, 4000
+    null = rankinf.metric_null_distribution(n, m, metric=Decaying())
+    # Sums of the first weights in whole numbers, rounded down and up; the others add nothing.
+    weights, tails = 0.1 * 0.9 ** np.arange(first), []
+    for rounding in (np.floor, np.ceil):
+        steps = np.minimum(rounding(weights * least / x), least).astype(int)
+        ways = np.zeros((m + 1, least + 1))
+        ways[0, 0] = 1.0
+        for step in steps.tolist():
+            for hits in range(m, 0, -1):
+                ways[hits, least] += ways[hits - 1, least - step :].sum()
+                ways[hits, step:least] += ways[hits - 1, : least - step]
+        rest = [math.comb(n - first, m - hits) for hits in range(m + 1)]
+        tails.append(math.fsum(w * r for w, r in zip(ways[:, least], rest, strict=True)))
+    low, high = (tail / math.comb(n, m) for tail in tails)
+    p, error = null.pvalue(x), null.relative_error(x)
+    assert x < null.mean()
+    assert error < 0.1
+    assert high < 1.02 * low
+    assert low / (1.0 + error) <= p <= high * (1.0 + error)
