@@ -1,8 +1,7 @@
 """Additive rank statistics: coefficients of all metrics, exact moments, hypergeometric tails.
 
-increments       the three coefficients of each block of equal scores
+increments       the three coefficients of each block of equal scores; influence values of items
 additive         the base classes of metrics; increments of a metric for a whole ranking
-influence        influence values of items, and the variance that they give
 merging          far ranks merged into blocks
 moments          exact mean, variance, skewness and kurtosis; influences of single items
 hypergeometric   Loader's form of probabilities, tails of hits at k
@@ -40,11 +39,11 @@ from sklearn_rankinf._statistics.increments import (
     HitBlocks,
     HitValues,
     Increments,
+    Influence,
     Integers,
     blocks_of,
     hits_around_blocks,
 )
-from sklearn_rankinf._statistics.influence import Influence
 from sklearn_rankinf._statistics.merging import (
     edges_around,
     grouped_increments,

@@ -24,11 +24,11 @@ from sklearn_rankinf._statistics.increments import (
     HitBlocks,
     HitValues,
     Increments,
+    Influence,
     Integers,
     blocks_of,
     hits_around_blocks,
 )
-from sklearn_rankinf._statistics.influence import Influence
 
 # Misses are counted if the worst ranking has this part of what all items would add as hits.
 LEAST_OF_ALL = 1e-3

@@ -19,16 +19,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from sklearn_rankinf._statistics.caching import cached_property
-
-if TYPE_CHECKING:
-    from sklearn_rankinf._statistics.increments import Floats, Integers
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 # Products of integers below this fit into 64 bits; larger ones are computed in Python's integers.
 _SAFE = 2.0**62
@@ -270,7 +268,7 @@ class _Tables:
         """Largest possible number of hits."""
         return np.minimum(self.k, self.m)
 
-    @cached_property
+    @property
     def cells(self) -> list[Floats]:
         """Hits drawn, hits left, misses drawn and misses left, as differences of integers."""
         h, m, k = self.h, self.m, self.k
@@ -280,7 +278,7 @@ class _Tables:
         """A mode: every term beyond it is smaller than the one before."""
         return np.asarray((self.m + 1.0) * ((self.k + 1.0) / (self.n + 2.0)), dtype=float)
 
-    @cached_property
+    @property
     def deviation(self) -> Floats:
         """``h - m k / n``, rounded once."""
         h, n, m, k = self.h, self.n, self.m, self.k

@@ -14,7 +14,12 @@ import math
 import numpy as np
 
 from sklearn_rankinf._statistics.additive import Statistic, horizon_of, increments_of
-from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
+from sklearn_rankinf._statistics.increments import (
+    Floats,
+    Increments,
+    Integers,
+    geometric_edges,
+)
 
 
 def grouped_increments(
@@ -97,18 +102,6 @@ def edges_around(around: int | None, n_ranks: int, ratio: float) -> Integers:
         return np.empty(0, dtype=np.int64)
     below = around - geometric_edges(around, ratio)
     return np.concatenate([below, around + geometric_edges(n_ranks - around, ratio)])
-
-
-def geometric_edges(n_ranks: int, ratio: float, n_alone: int = 0, multiple: int = 1) -> Integers:
-    """Ends of blocks: one rank each at first, and then of sizes near `ratio` times their start.
-
-    At least the first `n_alone` ranks are alone; the sizes of larger blocks are multiples.
-    """
-    edges = list(range(min(n_ranks, max(n_alone, int(1.0 / ratio))) + 1))
-    while edges[-1] < n_ranks:
-        size = max(1, multiple * int(ratio / multiple * edges[-1]))
-        edges.append(min(n_ranks, edges[-1] + size))
-    return np.asarray(edges, dtype=np.int64)
 
 
 def _subdivided(edges: Integers, spreads: Floats, resolution: float) -> Integers:
