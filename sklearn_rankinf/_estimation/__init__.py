@@ -3,7 +3,6 @@
 estimates       a metric of a ranking as an estimate, with its variance and limits
 limits          intervals and tests from values, variances and counts
 intervals       confidence intervals of a metric
-results         results of confidence intervals
 binormal        the binormal model of scores
 binormal_curve  the precision-recall curve of the binormal model
 comparison      comparison of two rankings
@@ -26,16 +25,16 @@ from sklearn_rankinf._estimation.estimates import (
     choose_method,
     influence_of_items,
 )
-from sklearn_rankinf._estimation.intervals import metric_interval
+from sklearn_rankinf._estimation.intervals import (
+    MetricIntervalResult,
+    in_parentheses,
+    interval_of_ranking,
+    interval_over_queries,
+    metric_interval,
+)
 from sklearn_rankinf._estimation.limits import t_quantile
 from sklearn_rankinf._estimation.multiple_comparison import (
     MetricMultipleComparisonTestResult,
     holm,
     metric_multiple_comparison_test,
-)
-from sklearn_rankinf._estimation.results import (
-    MetricIntervalResult,
-    in_parentheses,
-    interval_of_ranking,
-    interval_over_queries,
 )

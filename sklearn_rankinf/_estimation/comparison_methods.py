@@ -21,7 +21,7 @@ from sklearn_rankinf._estimation.estimates import (
     covariance_of_values,
     recommended_interval,
 )
-from sklearn_rankinf._estimation.results import mean_interval, mean_limits, standard_error_of_mean
+from sklearn_rankinf._estimation.intervals import mean_interval, mean_limits, standard_error_of_mean
 from sklearn_rankinf._metrics import (
     check_several_queries,
     slope_at,

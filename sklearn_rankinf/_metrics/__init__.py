@@ -4,9 +4,8 @@ average_precision   average precision
 hits_at_k           recall, precision, enrichment and F-score at k
 rank_sums           ROC AUC, (N)DCG, RIE, BEDROC, and the base of custom metrics
 reciprocal_rank     the rank of the first positive
-averaged            averages of a metric over classes
 names               metrics by name, such as "recall@50"
-values              values for rankings and queries, and warnings where they are undefined
+values              values for rankings, queries and classes, and warnings where they are undefined
 influence           influence values of the items of a ranking
 """
 

@@ -1,8 +1,7 @@
 """Significance inside scikit-learn's model selection.
 
 scorers         significance scorers
-folds           permutation of labels over folds, and checks of folds
-fold_means      means over folds
+folds           permutation of labels over folds, checks of folds, and means over folds
 search          significance of whole searches
 significance    significance over folds
 comparison      comparison of two estimators by cross-validation

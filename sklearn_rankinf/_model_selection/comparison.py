@@ -15,8 +15,8 @@ from sklearn_rankinf._estimation import (
     DifferenceResult,
     metric_comparison_test,
 )
-from sklearn_rankinf._model_selection.fold_means import FoldMean
 from sklearn_rankinf._model_selection.folds import (
+    FoldMean,
     check_are_different,
     check_clusters_are_whole,
     check_nothing_to_fit,

@@ -17,8 +17,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import cross_val_score
 
 from sklearn_rankinf._estimation import Estimate
-from sklearn_rankinf._model_selection.fold_means import FoldMean
 from sklearn_rankinf._model_selection.folds import (
+    FoldMean,
     check_are_different,
     check_folds,
     check_groups,

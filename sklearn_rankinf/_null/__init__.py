@@ -3,10 +3,8 @@
 distribution    the base of null distributions, and sums of increments
 ranks           sums of weights of ranks, and statistics whose values are listed
 hits            hits, recall, precision, enrichment and F-score at k
-hits_approximations  binomial and normal approximations of hits at k
-mean            means over independent queries
 permuted        random or listed labellings
-metrics         the null distribution of any metric
+metrics         the null distribution of any metric, or of its mean over independent queries
 critical_values the smallest significant value
 observations    from a sample to the value of a metric and its null distribution
 """
@@ -26,7 +24,7 @@ from sklearn_rankinf._null.distribution import (
     tolerating,
     value_of_perfect_ranking,
 )
-from sklearn_rankinf._null.hits_approximations import binomial_tail, normal_tail
+from sklearn_rankinf._null.hits import binomial_tail, normal_tail
 from sklearn_rankinf._null.metrics import (
     check_method_of_test,
     check_metric_and_method,

@@ -1,12 +1,10 @@
 """Designs and draws: what may be exchanged, and random labellings, swaps and resamples.
 
 draws           the loop over random draws, and p-values of draws
-labellings      random labellings of one ranking
-exchange        restricted permutations: strata, clusters, blocks, series
-restrictions    the permutations that the design of a sample allows
+labellings      random labellings of one ranking, or of several queries
+restrictions    restricted permutations: strata, clusters, blocks, series
 rows            permuted rows of labels, for weights and averages over classes
 joint           joint permutations of several rankings
-mean            draws of means over queries
 swaps           ranks that are swapped between two rankings
 graded          permuted grades of relevance
 """
@@ -19,14 +17,15 @@ from sklearn_rankinf._permutation.draws import (
     chunk_sizes,
     pvalue_of_draws,
 )
-from sklearn_rankinf._permutation.exchange import AnyExchange, Exchange, ExchangedHits
 from sklearn_rankinf._permutation.graded import GradedGain, PermutedGain
 from sklearn_rankinf._permutation.joint import JointLists, JointSampler, ObservedLists
-from sklearn_rankinf._permutation.labellings import NullSampler, PermutationSampler
-from sklearn_rankinf._permutation.mean import MeanSampler
+from sklearn_rankinf._permutation.labellings import MeanSampler, NullSampler, PermutationSampler
 from sklearn_rankinf._permutation.restrictions import (
     RESTRICTED,
+    AnyExchange,
     DesignWarning,
+    Exchange,
+    ExchangedHits,
     exchange_of,
     few_labellings_warning,
 )

@@ -34,8 +34,8 @@ from scipy.special import gammaln
 from scipy.stats import random_table
 
 from sklearn_rankinf._permutation.draws import chunk_sizes
-from sklearn_rankinf._permutation.exchange import AnyExchange, Exchange, Shifts
 from sklearn_rankinf._permutation.labellings import ranks_drawn, uniform_hit_ranks
+from sklearn_rankinf._permutation.restrictions import AnyExchange, Exchange, Shifts
 from sklearn_rankinf._statistics import Floats, Integers, SumOfWeights, cached_property
 
 # Natural logarithm of the largest number of arrangements that is counted exactly; e^40 fits an

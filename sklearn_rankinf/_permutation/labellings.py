@@ -7,12 +7,15 @@ A draw is a uniformly distributed set of ranks of the positives, found by one of
 * fewer blocks of equal scores than positives: hits in every block at once, which have a
   multivariate hypergeometric distribution.
 
+The mean over independent queries adds up the draws of each.
+
 Memory is proportional to (resamples) x (positives) within a chunk of resamples. How p-values are
 computed from the draws: "Permutation p-values" in doc/theory.rst.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -110,3 +113,28 @@ class NullSampler:
         if self._ends is not None:
             places = np.searchsorted(self._ends, ranks, side="right")
         return self._values(places)
+
+
+class MeanSampler:
+    """Draws values of the mean of a statistic over independent rankings.
+
+    Each sampler of values that vary stands for a number of rankings; `constant` is the sum of the
+    other values.
+    """
+
+    def __init__(
+        self, samplers: Sequence[tuple[Sampler, int]], constant: float, n_rankings: int
+    ) -> None:
+        self._samplers, self._constant, self._n = samplers, constant, n_rankings
+
+    def chunks(self, n_resamples: int) -> list[int]:
+        """Sizes of the chunks for `n_resamples` draws: those of the most expensive ranking."""
+        chunks = [sampler.chunks(n_resamples) for sampler, _ in self._samplers]
+        return max(chunks, key=len, default=[n_resamples])
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
+        total = np.full(n_draws, float(self._constant))
+        for sampler, count in self._samplers:
+            for _ in range(count):
+                total += sampler.draw(n_draws, rng)
+        return np.asarray(total / self._n)

@@ -19,8 +19,8 @@ from scipy.stats import pearson3, rankdata
 
 from sklearn_rankinf._engine import exact_mean_and_variance
 from sklearn_rankinf._permutation.draws import chunk_sizes
-from sklearn_rankinf._permutation.exchange import AnyExchange, Exchange, Shifts, numbers_of_rows
 from sklearn_rankinf._permutation.labellings import ranks_drawn, uniform_hit_ranks
+from sklearn_rankinf._permutation.restrictions import AnyExchange, Exchange, Shifts, numbers_of_rows
 from sklearn_rankinf._ranking import Sample, rank_order
 from sklearn_rankinf._statistics import (
     Floats,

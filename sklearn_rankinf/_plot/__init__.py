@@ -8,7 +8,7 @@ comparison           two rankers and their difference, or the differences of man
 power                power against size or effect
 """
 
-from sklearn_rankinf._plot._matplotlib import new_figure
+from sklearn_rankinf._plot.base import new_figure
 from sklearn_rankinf._plot.comparison import ComparisonDisplay
 from sklearn_rankinf._plot.interval import IntervalDisplay, draw_chance_levels
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay

@@ -10,8 +10,13 @@ import numpy as np
 
 from sklearn_rankinf._estimation import MetricIntervalResult, metric_interval
 from sklearn_rankinf._null import metric_null_distribution
-from sklearn_rankinf._plot._matplotlib import hide_spines, merged_style, with_minus
-from sklearn_rankinf._plot.base import REFERENCE_LINE, RankersDisplay
+from sklearn_rankinf._plot.base import (
+    REFERENCE_LINE,
+    RankersDisplay,
+    hide_spines,
+    merged_style,
+    with_minus,
+)
 from sklearn_rankinf._statistics import Floats
 
 # Number of decimals if no interval determines it.

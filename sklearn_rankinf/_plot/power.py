@@ -11,8 +11,15 @@ from numpy.typing import ArrayLike
 
 from sklearn_rankinf._metrics import as_metric
 from sklearn_rankinf._planning import MetricPowerResult, metric_power
-from sklearn_rankinf._plot._matplotlib import hide_spines, import_pyplot, legend_place, merged_style
-from sklearn_rankinf._plot.base import MAX_LENGTH, REFERENCE_LINE, Display
+from sklearn_rankinf._plot.base import (
+    MAX_LENGTH,
+    REFERENCE_LINE,
+    Display,
+    hide_spines,
+    import_pyplot,
+    legend_place,
+    merged_style,
+)
 from sklearn_rankinf._ranking import check_option
 from sklearn_rankinf._results import shortened
 from sklearn_rankinf._statistics import Floats, Metric

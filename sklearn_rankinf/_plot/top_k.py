@@ -8,14 +8,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from sklearn_rankinf._plot._matplotlib import (
+from sklearn_rankinf._plot.base import (
+    MAX_LENGTH,
+    REFERENCE_LINE,
+    RankersDisplay,
     blended,
     hide_spines,
     legend_place,
     merged_style,
     side_by_side,
 )
-from sklearn_rankinf._plot.base import MAX_LENGTH, REFERENCE_LINE, RankersDisplay
 from sklearn_rankinf._ranking import check_levels, check_option
 from sklearn_rankinf._results import shortened
 from sklearn_rankinf._significance import TopKSignificanceCurve, top_k_significance_curve

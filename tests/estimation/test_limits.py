@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.optimize import brentq
 
+from sklearn_rankinf._estimation.intervals import mean_limits
 from sklearn_rankinf._estimation.limits import (
     ListsOfTwo,
     average_precision_limits,
@@ -32,7 +33,6 @@ from sklearn_rankinf._estimation.limits import (
     roc_auc_limits,
     t_test,
 )
-from sklearn_rankinf._estimation.results import mean_limits
 
 LEVELS = [0.5, 0.8, 0.95, 0.999]
 ALTERNATIVES = ["two-sided", "greater", "less"]

@@ -19,7 +19,6 @@ from sklearn.metrics import dcg_score, ndcg_score
 
 from sklearn_rankinf import DiscountedCumulativeGain
 from sklearn_rankinf._engine.distribution import exact_mean_and_variance
-from sklearn_rankinf._permutation.exchange import Exchange, Shifts
 from sklearn_rankinf._permutation.graded import (
     Factor,
     GradedGain,
@@ -28,6 +27,7 @@ from sklearn_rankinf._permutation.graded import (
     _Placement,
     _Tables,
 )
+from sklearn_rankinf._permutation.restrictions import Exchange, Shifts
 from sklearn_rankinf._statistics.moments import skewness_and_kurtosis
 
 N_DRAWS = 20_000

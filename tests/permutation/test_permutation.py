@@ -50,8 +50,8 @@ from sklearn_rankinf import (
 )
 from sklearn_rankinf._null.distribution import _DISTRIBUTIONS
 from sklearn_rankinf._permutation import draws as sampling
-from sklearn_rankinf._permutation.exchange import Exchange, ExchangedHits
 from sklearn_rankinf._permutation.labellings import uniform_hit_ranks
+from sklearn_rankinf._permutation.restrictions import Exchange, ExchangedHits
 
 N_PERMUTATIONS = 9999
 # Limit of deviations from enumeration, in standard errors: with some thousands of comparisons in

@@ -43,7 +43,7 @@ from sklearn_rankinf import (
 )
 from sklearn_rankinf._model_selection.scorers import significance_score
 from sklearn_rankinf._permutation import draws as sampling
-from sklearn_rankinf._permutation.exchange import Exchange, Shifts
+from sklearn_rankinf._permutation.restrictions import Exchange, Shifts
 
 Z = 4.5
 

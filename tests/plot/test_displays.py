@@ -33,7 +33,7 @@ from sklearn_rankinf import (
     top_k_significance_curve,
 )
 from sklearn_rankinf._plot import comparison, power
-from sklearn_rankinf._plot._matplotlib import merged_style
+from sklearn_rankinf._plot.base import merged_style
 
 RNG = np.random.default_rng(0)
 Y = np.arange(20) % 5 == 0

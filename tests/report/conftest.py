@@ -10,7 +10,7 @@ import pytest
 
 from sklearn_rankinf.__main__ import main
 from sklearn_rankinf._plot import null_distribution
-from sklearn_rankinf._plot._distribution_shape import DistributionShape
+from sklearn_rankinf._plot.null_distribution import DistributionShape
 from sklearn_rankinf._report import demo as _demo
 
 
