@@ -14,13 +14,12 @@ from functools import partial
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import ROUGH_TOLERANCE, TailEstimates, accepted_error
 from sklearn_rankinf._engine.exact.bounds import bounding_increments, middle
 from sklearn_rankinf._engine.exact.integer_weights import near_periods, nearly_step_of
-from sklearn_rankinf._engine.exact.near_maximum import FEW, ROUGHLY_FEW, ROUNDING, NearMaximum
+from sklearn_rankinf._engine.exact.near_maximum import FEW, NearMaximum
 from sklearn_rankinf._engine.inversion.band_limited import SETTINGS as BANDS
 from sklearn_rankinf._engine.inversion.band_limited import BandLimitedTails
 from sklearn_rankinf._engine.inversion.bands import tilted_bands, windows
@@ -136,8 +135,6 @@ class SolverSettings:
     # Log of a tail below which bounds of blocks merged less are computed, and contours of them.
     log_bound_less_merging: float = -12.0
     log_less_merging: float = -30.0
-    # Placements of a tail that are listed where other solvers take seconds.
-    many_placements: float = 5e6
     # Placements are listed if a Chernoff bound allows few: exp(loose) times as many as are listed
     # in the upper tail, where it is nearly sharp, and in the lower one a power of their share.
     # A bound of merged blocks, which may be too low, refuses first, above this power of the share.
@@ -309,14 +306,11 @@ class Tails:
             (short, Solver("contour", self._short_contour, good)),
             (early, Solver(band, self._band_limited, good)),
             (upper and (stratified or far_above), Solver(near_maximum, self._listed_first, first)),
-            (far_first, Solver(near_maximum, partial(self._far_out, self._listed), first)),
             (far_first, Solver("contour", partial(self._far_out, self._unmerged), first)),
             (stratified, Solver(by_strata, self._stratified, first)),
             (near_body, Solver("contour", self._contour_tail, self._near_error)),
             (stratified and ascends, Solver(near_maximum, self._listed, self._far_error)),
-            (stratified and ascends, Solver(near_maximum, self._many_listed, self._far_error)),
             (stratified and ascends, Solver(by_strata, self._ascending, self._far_error)),
-            (stratified, Solver(near_maximum, self._few_listed, ROUNDING, of_log=0.0)),
             (far_above and not is_dense, Solver(by_strata, ascending, first)),
             (True, Solver(near_maximum, self._listed, max(good, s.tolerable) if early else good)),
             (few_hits, Solver("midpoint of bounds", self._enclosed, good)),
@@ -364,48 +358,19 @@ class Tails:
     # Near-maximum enumeration
 
     def _listed_first(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+        """Lists within the first ranks, which take no time to plan."""
         return self._near_maximum.tail(t, sign)
 
     def _listed(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
-        few = ROUGHLY_FEW if self._tolerance >= ROUGH_TOLERANCE else FEW
-        may_be_few = partial(self._may_be_few, sign=sign, limit=few)
-        return self._near_maximum.tail(t, sign, may_be_few, few)
+        return self._near_maximum.tail(t, sign, partial(self._may_be_few, sign=sign))
 
     def _listed_last(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
         """Lists where nothing else answers: few outcomes of large blocks hold many placements."""
         return self._near_maximum.tail(t, sign, lambda t: True)
 
-    def _few_listed(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
-        """Lists where the known tails hold few placements."""
-        return self._listed_among(known.log_p < self._log_few(FEW), t, sign, FEW)
-
-    def _many_listed(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
-        """Longer lists, before ascending contours, where known tails or bounds allow."""
-        limit = SETTINGS.many_placements
-        error = known.error.total
-        allowed = error < 1.0
-        allowed[allowed] &= (known.log_p + np.log1p(np.minimum(error, 1.0)))[allowed] < (
-            self._log_few(limit)
-        )
-        allowed |= self._stratified_inversion.are_rare(t, self._log_few(limit))
-        return self._listed_among(allowed, t, sign, limit)
-
-    def _listed_among(
-        self, allowed: NDArray[np.bool_], t: Floats, sign: int, limit: float
-    ) -> TailEstimates:
-        found, where = TailEstimates.unknown(t.shape), np.flatnonzero(allowed)
-        if where.size:
-            may_be_few = partial(self._may_be_few, sign=sign, limit=limit)
-            found.put(where, self._near_maximum.tail(t[where], sign, may_be_few, limit))
-        return found
-
-    def _log_few(self, limit: float) -> float:
-        """Log of the probability of as many placements as are listed."""
-        return math.log(limit) - self._log_placements
-
-    def _may_be_few(self, t: float, sign: int, limit: float = FEW) -> bool:
-        """Whether Chernoff bounds allow no more placements from t outwards than the limit."""
-        far = self._log_few(limit)
+    def _may_be_few(self, t: float, sign: int) -> bool:
+        """Whether Chernoff bounds allow no more placements from t outwards than are listed."""
+        far = math.log(FEW) - self._log_placements
         far = far + SETTINGS.loose if sign > 0 else SETTINGS.extreme * far
         if self._n_blocks <= VERY_FEW_BLOCKS or far >= 0.0:
             return True

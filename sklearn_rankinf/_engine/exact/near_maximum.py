@@ -18,12 +18,10 @@ from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact.enumeration import Atoms, atoms
 from sklearn_rankinf._statistics import Floats, Increments, Integers
 
-# Relative rounding error of a sum of at most five million probabilities.
-ROUNDING = 1e-12
-# Placements that are listed, if the tail does not hold more; and with a tolerance, where contours
-# and bands are quick.
+# Relative rounding error of a sum of probabilities.
+_ROUNDING = 1e-12
+# Placements that are listed, if the tail does not hold more.
 FEW = 3e5
-ROUGHLY_FEW = 100.0
 # Operations that finding the best completions may take.
 _MOST_COMPLETIONS = 2e8
 # Numbers on which an operation takes as long as the call of numpy.
@@ -60,15 +58,11 @@ class NearMaximum:
         self._n_positives, self._log_placements = n_positives, log_placements
         self._n_ranks = n_ranks
         # The innermost value that has been listed, and the outermost one that is too far in.
-        self._listed: dict[tuple[int, float], tuple[float, Atoms]] = {}
-        self._too_many: dict[tuple[int, float], float] = {}
+        self._listed: dict[int, tuple[float, Atoms]] = {}
+        self._too_many: dict[int, float] = {}
 
     def tail(
-        self,
-        t: Floats,
-        sign: int,
-        may_be_few: Callable[[float], bool] = lambda t: False,
-        limit: float = FEW,
+        self, t: Floats, sign: int, may_be_few: Callable[[float], bool] = lambda t: False
     ) -> TailEstimates:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), of no more placements than the limit.
 
@@ -82,7 +76,7 @@ class NearMaximum:
             if n_listed == n_few:
                 break
             at = (n_listed + n_few) // 2 if probe is None else probe
-            made = self._list_from(float(t[outermost[at]]), sign, may_be_few, limit)
+            made = self._list_from(float(t[outermost[at]]), sign, may_be_few)
             if made is None:
                 n_few = at
             else:
@@ -90,17 +84,15 @@ class NearMaximum:
         if listed is not None:
             few: Integers = outermost[:n_listed]
             log_p = listed.log_counts_from(sign * t[few]) - self._log_placements
-            found.put(few, TailEstimates.of(log_p, "near-maximum enumeration", rounding=ROUNDING))
+            found.put(few, TailEstimates.of(log_p, "near-maximum enumeration", rounding=_ROUNDING))
         return found
 
-    def _list_from(
-        self, t: float, sign: int, may_be_few: Callable[[float], bool], limit: float
-    ) -> Atoms | None:
+    def _list_from(self, t: float, sign: int, may_be_few: Callable[[float], bool]) -> Atoms | None:
         """Placements from a value outwards; None if they are too many."""
-        known_from, known = self._listed.get((sign, limit), (math.inf, None))
+        known_from, known = self._listed.get(sign, (math.inf, None))
         if sign * t >= known_from:
             return known
-        if sign * t <= self._too_many.get((sign, limit), -math.inf):
+        if sign * t <= self._too_many.get(sign, -math.inf):
             return None
         increments = self._first_ranks(t) if sign > 0 else None
         if increments is None:
@@ -108,11 +100,11 @@ class NearMaximum:
                 return None
             increments = self._increments()
         signed = increments if sign > 0 else increments.negated()
-        listed = atoms(signed, self._n_positives, sign * t, limit)
+        listed = atoms(signed, self._n_positives, sign * t, FEW)
         if listed is None:
-            self._too_many[sign, limit] = sign * t
+            self._too_many[sign] = sign * t
         else:
-            self._listed[sign, limit] = sign * t, listed
+            self._listed[sign] = sign * t, listed
         return listed
 
     @property
