@@ -46,24 +46,8 @@ _NEIGHBOURS = 0.8
 
 
 def average_precision_influence(tie_sizes: Integers, hits: Integers) -> Influence:
-    r"""Influence on average precision.
+    r"""Influence on average precision; all 0 without positives.
 
-    Parameters
-    ----------
-    tie_sizes, hits : ndarray of int of shape (n_blocks,)
-        Items and positives in each block of equal scores, best score first.
-
-    Returns
-    -------
-    Influence
-        The derivatives; all 0 without positives.
-
-    See Also
-    --------
-    average_precision_at_k_influence : Of the first k places.
-
-    Notes
-    -----
     With precision :math:`P_b` at the end of block b, at rank :math:`R_b`, and :math:`y_b` hits,
 
     .. math:: A_\beta = \frac1m \Big[P_\beta + \sum_{b \ge \beta} \frac{y_b (1 - P_b)}{R_b}
@@ -80,33 +64,14 @@ def average_precision_influence(tie_sizes: Integers, hits: Integers) -> Influenc
 
 
 def roc_auc_influence(tie_sizes: Integers, hits: Integers) -> Influence:
-    r"""Influence on the area under the ROC curve.
+    r"""Influence on the area under the ROC curve; all 0 without positives or negatives.
 
-    Parameters
-    ----------
-    tie_sizes, hits : ndarray of int of shape (n_blocks,)
-        Items and positives in each block of equal scores, best score first.
-
-    Returns
-    -------
-    Influence
-        The derivatives; all 0 without positives or without negatives.
-
-    Notes
-    -----
     With h hits and w misses before the block, y and x in it,
 
     .. math:: A = \frac{n_0 - w - x/2}{m n_0} - \frac Sm, \qquad
               B = \frac{h + y/2}{m n_0} - \frac S{n_0}:
 
-    the placement values of DeLong, DeLong and Clarke-Pearson [1]_, centred and divided by their
-    number. The variance with fixed numbers is theirs.
-
-    References
-    ----------
-    .. [1] DeLong, E. R., DeLong, D. M. and Clarke-Pearson, D. L. (1988). Comparing the areas under
-       two or more correlated receiver operating characteristic curves: a nonparametric approach.
-       Biometrics, 44(3), 837-845.
+    the placement values of DeLong, DeLong and Clarke-Pearson, centred and divided by their number.
     """
     misses = tie_sizes - hits
     n_positives, n_negatives = max(int(hits.sum()), 1), max(int(misses.sum()), 1)
@@ -119,20 +84,6 @@ def roc_auc_influence(tie_sizes: Integers, hits: Integers) -> Influence:
 def slope_at(tie_sizes: Integers, hits: Integers, k: int) -> float:
     r"""Share of positives about rank k: the expected number of hits in the next place.
 
-    Parameters
-    ----------
-    tie_sizes, hits : ndarray of int of shape (n_blocks,)
-        Items and positives in each block of equal scores, best score first.
-    k : int
-        Number of places, from 1 to the number of items.
-
-    Returns
-    -------
-    float
-        The estimate of the probability that an item with the score at rank k is positive.
-
-    Notes
-    -----
     With :math:`d = \max(2, [k^{0.8}/2])`, but no more than :math:`k - 1` and :math:`n - k`,
 
     .. math:: \hat\Lambda = \frac{H_{k+d} - H_{k-d} + m/n}{2d + 1},
@@ -147,27 +98,8 @@ def slope_at(tie_sizes: Integers, hits: Integers, k: int) -> float:
 
 
 def recall_at_k_influence(tie_sizes: Integers, hits: Integers, k: int) -> Influence:
-    r"""Influence on recall at k.
+    r"""Influence on recall at k; that of negatives is 0 without positives.
 
-    Parameters
-    ----------
-    tie_sizes, hits : ndarray of int of shape (n_blocks,)
-        Items and positives in each block of equal scores, best score first.
-    k : int
-        Number of places, from 1 to the number of items.
-
-    Returns
-    -------
-    Influence
-        The values; without positives those of negatives are 0.
-
-    See Also
-    --------
-    slope_at : The share of positives at the threshold.
-    precision_at_k_influence, enrichment_at_k_influence : The same on other scales.
-
-    Notes
-    -----
     With the share q of an item's block that is in the first k places (1 or 0 except in the block
     that straddles rank k),
 
@@ -188,76 +120,20 @@ def recall_at_k_influence(tie_sizes: Integers, hits: Integers, k: int) -> Influe
 
 
 def precision_at_k_influence(tie_sizes: Integers, hits: Integers, k: int) -> Influence:
-    """Influence on precision at k, the number of hits in the first k places over k.
-
-    Parameters
-    ----------
-    tie_sizes, hits : ndarray of int of shape (n_blocks,)
-        Items and positives in each block of equal scores, best score first.
-    k : int
-        Number of places, from 1 to the number of items.
-
-    Returns
-    -------
-    Influence
-        The values. With a fixed number of positives they are ``m / k`` times those of recall up to
-        a constant. The number of positives has an effect through the number of hits only.
-
-    See Also
-    --------
-    recall_at_k_influence : The formula.
-    """
+    """Influence on precision at k, m / k times that on recall up to a constant."""
     return _hits_at_k_influence(tie_sizes, hits, k).times(1.0 / k)
 
 
 def enrichment_at_k_influence(tie_sizes: Integers, hits: Integers, k: int) -> Influence:
-    """Influence on the enrichment factor at k, precision at k over the share of positives.
-
-    Parameters
-    ----------
-    tie_sizes, hits : ndarray of int of shape (n_blocks,)
-        Items and positives in each block of equal scores, best score first.
-    k : int
-        Number of places, from 1 to the number of items.
-
-    Returns
-    -------
-    Influence
-        The values, ``n / k`` times those of recall.
-
-    See Also
-    --------
-    recall_at_k_influence : The formula.
-    """
+    """Influence on the enrichment factor at k: n / k times that on recall."""
     return recall_at_k_influence(tie_sizes, hits, k).times(int(tie_sizes.sum()) / k)
 
 
 def average_precision_at_k_influence(
     tie_sizes: Integers, hits: Integers, k: int, normalize: str = "min"
 ) -> Influence:
-    r"""Influence on average precision of the first k places.
+    r"""Influence on average precision of the first k places; all 0 without positives.
 
-    Parameters
-    ----------
-    tie_sizes, hits : ndarray of int of shape (n_blocks,)
-        Items and positives in each block of equal scores, best score first.
-    k : int
-        Number of places, from 1 to the number of items.
-    normalize : {"min", "positives"}, default="min"
-        Divide by ``min(n_positives, k)`` or by ``n_positives``.
-
-    Returns
-    -------
-    Influence
-        The values; all 0 without positives.
-
-    See Also
-    --------
-    average_precision_influence : Of the whole ranking.
-    slope_at : The share of positives at the threshold.
-
-    Notes
-    -----
     Blocks that end by k are treated as in average precision. In the block that straddles rank k
     the value is the expectation over random tie-breaking. A positive at rank k adds
     :math:`J = H_k / (k D)` with :math:`H_k` hits in the first k places and the divisor D, so that
@@ -292,14 +168,8 @@ def average_precision_at_k_influence(
 class _CutBlock:
     """The sum of precisions over the first places of a block whose items are in random order.
 
-    Parameters
-    ----------
-    value : float
-        Expected sum.
-    gained, lost : float
-        Derivative of the expected sum by the weight of a positive, or a negative, before the block.
-    positive, negative : float
-        Derivative by the weight of a positive, or a negative, in the block, over random orders.
+    Its expected value; its derivatives by the weight of a positive, or a negative, before the block
+    (`gained`, `lost`), and in the block, over random orders (`positive`, `negative`).
     """
 
     value: float
@@ -337,29 +207,11 @@ def delete_one_influence(
 ) -> Influence:
     r"""Influence on any additive statistic, from its exact values without each item.
 
-    Parameters
-    ----------
-    statistic : Statistic
-        The coefficients of the increments.
-    tie_sizes, hits : ndarray of int of shape (n_blocks,)
-        Items and positives in each block of equal scores, best score first.
-    is_sum : bool, default=False
-        Whether the value is a sum over the positives whose divisor does not depend on their number,
-        for example discounted cumulative gain that is not normalized, or a metric of the first k
-        places with a divisor that is a function of k. By default the value is a mean over the
-        positives, or any ratio that is unchanged if all items are duplicated.
+    A value is a mean over the positives, or any ratio that is unchanged if all items are
+    duplicated; or with `is_sum` a sum over them whose divisor does not depend on their number, such
+    as discounted cumulative gain that is not normalized, or a metric of the first k places with a
+    divisor that is a function of k. Influence is nan where a block has no item of the class.
 
-    Returns
-    -------
-    Influence
-        The values; nan where a block has no item of the class.
-
-    See Also
-    --------
-    delete_one_values : The values of the statistic itself.
-
-    Notes
-    -----
     With the value S and the value without the item,
 
     .. math:: A = \frac{m-1}{m} (S - S_{-i}), \qquad B = \frac{n_0-1}{n_0} (S - S_{-i}),
@@ -421,20 +273,8 @@ def delete_one_values(
 ) -> tuple[Floats, Floats]:
     r"""Value of a statistic without one positive, or without one negative, of each block.
 
-    Parameters
-    ----------
-    statistic : Statistic
-        The coefficients of the increments.
-    tie_sizes, hits : ndarray of int of shape (n_blocks,)
-        Items and positives in each block of equal scores, best score first.
+    It is nan where a block has no such item, and where there is no other item.
 
-    Returns
-    -------
-    without_positive, without_negative : ndarray of shape (n_blocks,)
-        The values; nan where a block has no such item, and where there is no other item.
-
-    Notes
-    -----
     Blocks before the block of the item are unchanged except for the totals, the block loses the
     item, and blocks behind it start one rank earlier:
 

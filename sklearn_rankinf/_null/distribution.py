@@ -320,8 +320,9 @@ class NullDistribution:
         ValueError
             If `size` is negative.
         """
-        shape = as_shape(size)
-        rng = np.random.default_rng(as_seed_sequence(random_state))
+        return self._drawn(as_shape(size), np.random.default_rng(as_seed_sequence(random_state)))
+
+    def _drawn(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         n_draws = math.prod(shape)
         if isinstance(self._distribution, ApproximateDistribution):
             return self._distribution.draw(n_draws, rng).reshape(shape)

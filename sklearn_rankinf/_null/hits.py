@@ -18,10 +18,6 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from sklearn_rankinf._engine import HitsDistribution, ListedDistribution
 from sklearn_rankinf._null.distribution import METHODS, NullDistribution
-from sklearn_rankinf._ranking import (
-    as_seed_sequence,
-    as_shape,
-)
 from sklearn_rankinf._statistics import Floats, HitsAtK, cached_property, linear_moments
 
 
@@ -195,33 +191,12 @@ class TopKNullDistribution(NullDistribution):
 
     statistic: HitsAtK
 
-    def rvs(self, size: int | tuple[int, ...] = 1, random_state: Any = None) -> Floats:
-        """Draw independent values.
-
-        Parameters
-        ----------
-        size : int or tuple of int, default=1
-            Number or shape of the draws.
-        random_state : int, RandomState, Generator or None, default=None
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of shape `size`
-            Values of the statistic for random labellings; for an approximation, draws from it.
-
-        Raises
-        ------
-        ValueError
-            If `size` is negative.
-        """
-        shape = as_shape(size)
-        rng = np.random.default_rng(as_seed_sequence(random_state))
-        resampled = not isinstance(self._distribution, ApproximateHits)
-        source = self._exact if resampled else self._distribution
-        return np.asarray(source.draw(shape, rng))
-
     # Computation.
+
+    def _drawn(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        is_approximate = isinstance(self._distribution, ApproximateHits)
+        source = self._distribution if is_approximate else self._exact
+        return np.asarray(source.draw(shape, rng))
 
     @cached_property
     def _exact(self) -> HitsDistribution:

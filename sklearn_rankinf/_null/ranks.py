@@ -31,30 +31,8 @@ _ROUNDING = 1e-14
 class RankNullDistribution(NullDistribution):
     """Frozen null distribution of a sum of weights of ranks.
 
-    It has the methods of every null distribution. If most samples are positive and a constant is
-    added to the sum, it is computed from the negatives, which preserves all digits.
-
-    Attributes
-    ----------
-    method : str
-        The method in use: ``"analytic"``, ``"permutation"``, ``"normal"`` or ``"pearson3"``.
-    n_samples, n_positives : int
-        Size of the ranking and number of positives.
-    tie_sizes : ndarray or None
-        Sizes of the blocks of equal scores, best first; None without ties.
-    statistic : SumOfWeights
-        The ranking statistic.
-
-    See Also
-    --------
-    sklearn_rankinf.metric_null_distribution : Null distribution of any metric.
-
-    Examples
-    --------
-    >>> from sklearn_rankinf import metric_null_distribution
-    >>> null = metric_null_distribution(4, 1, metric="roc_auc")  # 0, 1/3, 2/3 or 1
-    >>> null.pvalue([1.0, 2 / 3])
-    array([0.25, 0.5 ])
+    If most samples are positive and a constant is added to the sum, it is computed from the
+    negatives, which preserves all digits.
     """
 
     statistic: SumOfWeights
