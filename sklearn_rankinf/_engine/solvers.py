@@ -32,6 +32,7 @@ from sklearn_rankinf._engine.inversion.ranking_transform import (
     largest_increment,
 )
 from sklearn_rankinf._engine.inversion.stratified import StratifiedInversion
+from sklearn_rankinf._engine.inversion.sums_of_weights import transform_of
 from sklearn_rankinf._engine.inversion.transform import log_transform
 from sklearn_rankinf._statistics import (
     FEW_BLOCKS,
@@ -540,7 +541,7 @@ class Tails:
             negligible = BANDS.negligible
             if self._tolerance >= ROUGH_TOLERANCE:
                 negligible = SETTINGS.negligible_in_bands / self._n_blocks
-            transform = RankingTransform(
+            transform = transform_of(
                 blocks, more, self._n_positives, self.merges, largest, negligible
             )
         numbers = self._n_samples, self._mean, self._std, self._support_within, self._tolerance
@@ -698,9 +699,7 @@ class Tails:
             negligible = SETTINGS.negligible
             if tolerance >= ROUGH_TOLERANCE and not merged:
                 negligible = SETTINGS.negligible_roughly / self._n_blocks
-            transform = RankingTransform(
-                blocks, more, self._n_positives, merged, largest, negligible
-            )
+            transform = transform_of(blocks, more, self._n_positives, merged, largest, negligible)
         numbers = self._std, body, self._support_within, tolerance, self._span
         return ContourInversion(transform, *numbers, self._near_periods, spares_work)
 

@@ -64,7 +64,7 @@ class BandSettings:
     work_if_useful: float = 2e9
     many: float = 5e4
     most_times: float = 5.0
-    most_nodes: int = 8192
+    most_nodes: int = 32_768
     # Log of the aliases relative to the tail, if that is near its Chernoff bound, and if not; with
     # a tolerance at first this part of it.
     log_aliases: tuple[float, ...] = (-9.0, -25.0)

@@ -268,7 +268,7 @@ def _self_consistent_hits(
         # The mean change of the log odds starts Newton's method near its solution.
         weights = hits / n_positives
         shift = shift - (weights * (log_odds - before)).sum(axis=1, keepdims=True)
-        target, shift = _hits_at_odds(sizes, n_positives, log_odds, shift, 0.1 * path_error)
+        target, shift = hits_at_odds(sizes, n_positives, log_odds, shift, 0.1 * path_error)
         last, moved = moved, target - hits
         distances = np.abs(np.cumsum(moved, axis=1)).max(axis=1)
         converged = distances < path_error
@@ -316,7 +316,7 @@ def _gain_in_later_blocks(c: Increments, hits: Floats) -> Floats:
     return np.asarray(crossed.sum(axis=1, keepdims=True) - np.cumsum(crossed, axis=1))
 
 
-def _hits_at_odds(
+def hits_at_odds(
     sizes: Floats, n_positives: int, log_odds: Floats, shift: Floats, enough: float
 ) -> tuple[Floats, Floats]:
     """Mean hits at log odds that are shifted so that the hits nearly add up; and the shift.

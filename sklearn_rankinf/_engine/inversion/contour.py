@@ -417,12 +417,18 @@ class ContourInversion:
         safe = np.where(known, log_p, 0.0)
         truncation = (self._truncation(nodes, is_rough) + returns.beyond(nodes.z.size)) * unit
         atoms = nodes.atom(s) * unit if is_rough and not self._span else np.zeros(s.shape)
-        if np.any(truncation > SETTINGS.decayed):
-            # Of few blocks always, and often the largest part. Far out, where this outcome is not
-            # much rarer than p, the error exceeds 1e-2, and midpoints of bounds take over.
-            commonest = self._log_commonest(nodes.theta if contour.side == sign else 0.0)
-            cluster = SETTINGS.cluster * exp_of_error(commonest - safe)
-            atoms += np.where(truncation > SETTINGS.decayed, cluster, 0.0)
+        # The transform of few blocks returns farther out than any node.
+        returns_anywhere = self._tilts.few_blocks and not nodes.is_whole
+        are_visible = (truncation > SETTINGS.decayed) | returns_anywhere
+        if are_visible.any():
+            # Often the largest part. Far out, where this outcome is not much rarer than p, the
+            # error exceeds 1e-2, and midpoints of bounds take over.
+            # None beyond s is commoner than the commonest under the tilt, moved there by the tilt.
+            is_own = contour.side == sign
+            commonest = self._log_commonest(nodes.theta if is_own else 0.0)
+            moved = is_own * nodes.theta * nodes.mean_less(s)
+            cluster = SETTINGS.cluster * exp_of_error(commonest + moved - safe)
+            atoms += np.where(are_visible, cluster, 0.0)
         size = nodes.sizes.sum() * unit
         rounding = SETTINGS.precision + self._transform.rounding * size
         # Unlike the transform, what is left out of it does not decay.

@@ -149,6 +149,12 @@ class Nodes:
         """Log of the factor that makes a sum of terms a probability."""
         return np.asarray(self.log_transform[0].real - self.theta * s + np.log(self.step / np.pi))
 
+    def mean_less(self, s: Floats) -> Floats:
+        """The mean under the tilt less each s, nearly, up to multiples of twice the period."""
+        height = self.z[0].imag
+        turn = np.exp(1j * (self.log_transform[0].imag - height * s))
+        return np.asarray(np.angle(turn) / height)
+
     def behind(self, n_nodes: int) -> Nodes:
         """Nodes that are not among the first ones of the contour."""
         first = max(0, n_nodes - self.begin)
