@@ -115,7 +115,7 @@ SIGNATURES = {
         "(y_true, y_score=None, *, k=None, normalize='min', pos_label=1)"
     ),
     "ap_null_distribution": (
-        "(n_samples, n_positives, *, k=None, normalize='min', tie_sizes=None, method='auto', "
+        "(n_samples, n_positives, *, tie_sizes=None, method='auto', "
         "n_resamples=9999, random_state=0)"
     ),
     "average_precision_neg_log10_pvalue": f"(y_true, y_score=None, *, {SCORE_OPTIONS})",

@@ -308,8 +308,6 @@ def ap_null_distribution(
     n_samples: int,
     n_positives: int,
     *,
-    k: float | None = None,
-    normalize: str = "min",
     tie_sizes: ArrayLike | None = None,
     method: str = "auto",
     n_resamples: int = 9999,
@@ -326,11 +324,6 @@ def ap_null_distribution(
         Number of samples.
     n_positives : int
         Number of positives among them.
-    k : int or float, optional
-        Cut-off, for the null distribution of average precision at `k`: an int of at least 1 is a
-        number of samples, a float between 0 and 1 is a fraction of `n_samples`, rounded up.
-    normalize : {"min", "positives"}, default="min"
-        Divisor of average precision at `k`: the smaller of `n_positives` and `k`, or `n_positives`.
     tie_sizes : array-like of shape (n_blocks,), optional
         Sizes of the blocks of equal scores, best score first; by default no scores are equal.
     method : str, default="auto"
@@ -339,7 +332,7 @@ def ap_null_distribution(
         approximations: ``"normal"`` and ``"pearson3"`` match the exact moments; ``"zhang_su"`` is
         the normal distribution with the approximate moments of [1]_, with the variance
         reconstructed from its values at two sizes; it needs a ranking without ties, at least 2
-        positives, and no `k`. If the statistic can take only one value, all methods agree.
+        positives. If the statistic can take only one value, all methods agree.
     n_resamples : int, default=9999
         Number of random labellings for ``method="permutation"``.
     random_state : int, RandomState, Generator or None, default=0
@@ -361,12 +354,13 @@ def ap_null_distribution(
     TypeError
         If a number has the wrong type.
     ValueError
-        If a number is out of its range, the tie sizes do not add up to `n_samples`, or `method` or
-        `normalize` is not one of those above.
+        If a number is out of its range, the tie sizes do not add up to `n_samples`, or `method` is
+        not one of those above.
 
     See Also
     --------
     average_precision_test : Test of a ranking against this null distribution.
+    metric_null_distribution : That of average precision at k, by ``metric="average_precision@50"``.
 
     Notes
     -----
@@ -399,7 +393,7 @@ def ap_null_distribution(
     (0.52838, 2.0)
     """
     return frozen_null_distribution(
-        AveragePrecision(k, normalize),
+        AveragePrecision(),
         n_samples,
         n_positives,
         tie_sizes=tie_sizes,

@@ -11,9 +11,10 @@ from fractions import Fraction
 import numpy as np
 import oracles
 import pytest
+from by_name import ap_null_distribution
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_rankinf import AveragePrecision, RankStatistic, ap_null_distribution
+from sklearn_rankinf import AveragePrecision, RankStatistic
 from sklearn_rankinf._engine import solvers
 from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.exact import bounds, lattice

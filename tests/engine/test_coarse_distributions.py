@@ -605,7 +605,7 @@ def test_too_many_positives_are_refused_where_they_count():
     ):
         rankinf.ap_null_distribution(10**12, 10**11).pvalue(0.2)
     # Not those that a cut-off leaves out.
-    null = rankinf.ap_null_distribution(10_200_000, 5_100_000, k=3)
+    null = rankinf.metric_null_distribution(10_200_000, 5_100_000, metric="average_precision@3")
     assert_allclose(null.pvalue(1.0), 0.125, rtol=1e-5)
 
 

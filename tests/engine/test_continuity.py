@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from audit.oracles import TwoHalves, linear_sum, oracle_of
+from by_name import ap_null_distribution
 
 from sklearn_rankinf import (
     DiscountedCumulativeGain,
     RankStatistic,
-    ap_null_distribution,
     metric_null_distribution,
 )
 

@@ -13,13 +13,13 @@ from functools import cache
 import numpy as np
 import oracles
 import pytest
+from by_name import ap_null_distribution
 from numpy.testing import assert_allclose
 
 from sklearn_rankinf import (
     AveragePrecision,
     Bedroc,
     DiscountedCumulativeGain,
-    ap_null_distribution,
     metric_null_distribution,
 )
 from sklearn_rankinf._engine import solvers

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from by_name import ap_null_distribution
 
-from sklearn_rankinf import Bedroc, ap_null_distribution, metric_null_distribution
+from sklearn_rankinf import Bedroc, metric_null_distribution
 from sklearn_rankinf._engine.estimates import SOLVERS
 
 PAGE = Path(__file__).parents[2] / "doc" / "exact_law.rst"

@@ -8,10 +8,10 @@ import warnings
 
 import numpy as np
 import pytest
+from by_name import ap_null_distribution
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from sklearn_rankinf import ap_null_distribution
 from sklearn_rankinf._engine.exact import bounds
 
 PROBLEMS = {

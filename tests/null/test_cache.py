@@ -9,9 +9,9 @@ import time
 
 import numpy as np
 import pytest
-from by_name import dcg_null_distribution
+from by_name import ap_null_distribution, dcg_null_distribution
 
-from sklearn_rankinf import ap_null_distribution, average_precision_pvalue
+from sklearn_rankinf import average_precision_pvalue
 from sklearn_rankinf._engine.cache import DistributionCache
 from sklearn_rankinf._engine.conditioning import SETTINGS
 from sklearn_rankinf._engine.listed import ListedDistribution

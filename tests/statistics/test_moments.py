@@ -7,9 +7,10 @@ from fractions import Fraction
 import numpy as np
 import oracles
 import pytest
+from by_name import ap_null_distribution
 from numpy.testing import assert_allclose
 
-from sklearn_rankinf import AveragePrecision, ap_null_distribution
+from sklearn_rankinf import AveragePrecision
 from sklearn_rankinf._statistics import moments
 from sklearn_rankinf._statistics.additive import increments_of
 from sklearn_rankinf._statistics.increments import Increments
