@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
-from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._estimation.estimates import (
     Estimate,
@@ -21,6 +20,7 @@ from sklearn_rankinf._estimation.estimates import (
 )
 from sklearn_rankinf._estimation.limits import t_quantile
 from sklearn_rankinf._metrics import as_metric, check_queries_alone, values_of_queries
+from sklearn_rankinf._permutation import in_parallel
 from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,
@@ -422,7 +422,6 @@ def _intervals_of_classes(
         check_both_classes(ranking, f"the class {name!r}")
         estimates.append(Estimate.of_sample(metric, sample.single(number)))
     seeds = as_seed_sequence(random_state)
-    results = Parallel(n_jobs=n_jobs)(
-        delayed(interval_of)(estimate, confidence_level, method, seeds) for estimate in estimates
-    )
+    tasks = ((estimate, confidence_level, method, seeds) for estimate in estimates)
+    results = in_parallel(interval_of, tasks, n_jobs)
     return dict(zip(sample.names, results, strict=True))

@@ -75,7 +75,6 @@ class AveragePrecision(CallableMetric, Statistic):
     approximations = ("normal", "pearson3", "zhang_su")
     is_of_population = True
     takes_weights = True
-
     has_exact_mean = True
     k: Any = None
     normalize: str = "min"
@@ -89,22 +88,18 @@ class AveragePrecision(CallableMetric, Statistic):
 
     @property
     def title(self) -> str:
-        """Name of the metric in a sentence and on an axis."""
         return "Average precision" + at_k(self.k)
 
     @property
     def symbol(self) -> str:
-        """Name of the metric in a legend and in a table."""
         return "AP" if self.k is None else f"AP@{self.k}"
 
     def at(self, n_samples: int) -> Self:
-        """Return the metric with a number of samples as its cut-off; None for all samples."""
         k = None if self.k is None else resolve_k(self.k, n_samples)
         return type(self)() if k in (None, n_samples) else replace(self, k=k)
 
     @property
     def horizon(self) -> int | None:
-        """Rank beyond which hits contribute nothing; None if every rank counts."""
         return None if self.k is None else int(self.k)
 
     def divisor(self, n_positives: int) -> float:
@@ -125,14 +120,12 @@ class AveragePrecision(CallableMetric, Statistic):
         return round(self.divisor(n_positives)), ranks
 
     def best(self, n_samples: int, n_positives: int) -> float:
-        """Value of a perfect ranking without ties."""
         counted = n_positives if self.k is None else min(n_positives, self.k)
         return counted / self.divisor(n_positives)
 
     def tied(
         self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
     ) -> Increments:
-        """Coefficients of blocks of equal scores."""
         start, size = blocks_of(starts, sizes)
         divisor = self.divisor(n_positives)
         whole = np.asarray(1.0 / ((start + size) * divisor), dtype=float)
@@ -193,7 +186,6 @@ class AveragePrecision(CallableMetric, Statistic):
         return float(model.expected_average_precision(n_samples, n_positives, effect))
 
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
-        """Influence values of the items of a ranking."""
         if self.k is None:
             return average_precision_influence(tie_sizes, hits)
         return average_precision_at_k_influence(tie_sizes, hits, self.k, self.normalize)

@@ -25,16 +25,13 @@ class _ShareOfHits(CallableMetric, HitsAtK):
 
     @property
     def title(self) -> str:
-        """Name of the metric in a sentence and on an axis."""
         return self._quantity + at_k(self.k)
 
     @property
     def symbol(self) -> str:
-        """Name of the metric in a legend and in a table."""
         return f"{self._quantity.lower()}@{self.k}"
 
     def at(self, n_samples: int) -> Self:
-        """Return the metric with a number of samples as its cut-off."""
         return replace(self, k=resolve_k(self.k, n_samples))  # type: ignore[type-var]
 
 
@@ -77,11 +74,9 @@ class RecallAtK(_ShareOfHits):
     _quantity = "Recall"
 
     def divided_by(self, n_samples: int, n_positives: int) -> Any:
-        """Divisor of the number of hits."""
         return max(n_positives, 1)
 
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
-        """Influence values of the items of a ranking."""
         return recall_at_k_influence(tie_sizes, hits, self.k)
 
 
@@ -122,11 +117,9 @@ class PrecisionAtK(_ShareOfHits):
     _quantity = "Precision"
 
     def divided_by(self, n_samples: int, n_positives: int) -> Any:
-        """Divisor of the number of hits."""
         return self.k
 
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
-        """Influence values of the items of a ranking."""
         return precision_at_k_influence(tie_sizes, hits, self.k)
 
 
@@ -172,11 +165,9 @@ class EnrichmentAtK(_ShareOfHits):
     _quantity = "Enrichment"
 
     def divided_by(self, n_samples: int, n_positives: int) -> Any:
-        """Divisor of the number of hits."""
         return self.k * (max(n_positives, 1) / n_samples)
 
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
-        """Influence values of the items of a ranking."""
         return enrichment_at_k_influence(tie_sizes, hits, self.k)
 
 
@@ -239,12 +230,10 @@ class FScoreAtK(_ShareOfHits):
 
     @property
     def title(self) -> str:
-        """Name of the metric in a sentence and on an axis."""
         return f"F{self.beta:g} score" + at_k(self.k)
 
     @property
     def symbol(self) -> str:
-        """Name of the metric in a legend and in a table."""
         return f"F{self.beta:g}@{self.k}"
 
     def divided_by(self, n_samples: int, n_positives: int) -> Any:
@@ -252,7 +241,6 @@ class FScoreAtK(_ShareOfHits):
         return self._share_of_recall * max(n_positives, 1) + (1.0 - self._share_of_recall) * self.k
 
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
-        """Influence values of the items of a ranking."""
         divisor = self.divided_by(int(tie_sizes.sum()), int(hits.sum()))
         of_hits = precision_at_k_influence(tie_sizes, hits, self.k).times(self.k / divisor)
         # An additional positive also increases the divisor.

@@ -143,23 +143,15 @@ class RocAuc(RankStatistic):
 
     family = "roc_auc"
     is_of_population = True
-
     needs_misses = True
     has_exact_mean = True
 
-    @property
-    def title(self) -> str:
-        """Name of the metric in a sentence and on an axis."""
-        return "ROC AUC"
-
     def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
-        """Contribution of a positive at each rank."""
         return (n_samples - np.asarray(ranks, dtype=float)) * _one_pair(n_samples, n_positives)
 
     def weight_sums(
         self, starts: Integers, sizes: Integers, n_samples: int, n_positives: int
     ) -> Floats:
-        """Sums of the weights over blocks of ranks, each after its start."""
         below = n_samples - starts - 0.5 * (sizes + 1.0)
         return np.asarray(sizes * below * _one_pair(n_samples, n_positives))
 
@@ -268,7 +260,6 @@ class DiscountedCumulativeGain(RankStatistic):
     """
 
     takes_grades = True
-
     has_exact_mean = True
     k: Any = None
     normalize: bool = False
@@ -285,12 +276,10 @@ class DiscountedCumulativeGain(RankStatistic):
 
     @property
     def title(self) -> str:
-        """Name of the metric in a sentence and on an axis."""
         return self._abbreviation + at_k(self.k)
 
     @property
     def symbol(self) -> str:
-        """Name of the metric in a legend and in a table."""
         return self._abbreviation + ("" if self.k is None else f"@{self.k}")
 
     @property
@@ -298,17 +287,14 @@ class DiscountedCumulativeGain(RankStatistic):
         return "NDCG" if self.normalize else "DCG"
 
     def at(self, n_samples: int) -> Self:
-        """Return the metric with a number of samples as its cut-off; None for all samples."""
         k = None if self.k is None else resolve_k(self.k, n_samples)
         return replace(self, k=None if k == n_samples else k)
 
     @property
     def horizon(self) -> int | None:
-        """Rank beyond which hits contribute nothing; None if every rank counts."""
         return None if self.k is None else int(self.k)
 
     def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
-        """Contribution of a positive at each rank."""
         rank = np.asarray(ranks, dtype=float)
         discounts = 1.0 / np.log2(rank + 1.0)
         if self.k is not None:
@@ -318,7 +304,6 @@ class DiscountedCumulativeGain(RankStatistic):
     def weight_sums(
         self, starts: Integers, sizes: Integers, n_samples: int, n_positives: int
     ) -> Floats:
-        """Sums of the weights over blocks of ranks, each after its start."""
         ends = starts + sizes
         if self.k is not None:
             starts, ends = np.minimum(starts, self.k), np.minimum(ends, self.k)
@@ -333,7 +318,6 @@ class DiscountedCumulativeGain(RankStatistic):
     def log_probability_of_best(
         self, n_samples: int, n_positives: int, tie_sizes: Integers | None
     ) -> float:
-        """Natural logarithm of the probability that all counted ranks are hits."""
         reached = n_positives if self.k is None else min(n_positives, self.k)
         return log_probability_of_hits_down_to(reached, n_samples, n_positives, tie_sizes)
 
@@ -417,7 +401,6 @@ class RobustInitialEnhancement(RankStatistic):
     """
 
     is_of_population = True
-
     has_exact_mean = True
     alpha: float = 20.0
 
@@ -426,11 +409,9 @@ class RobustInitialEnhancement(RankStatistic):
 
     @property
     def title(self) -> str:
-        """Name of the metric in a sentence and on an axis."""
         return "RIE"
 
     def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
-        """Contribution of a positive at each rank."""
         decay = np.exp(-self.alpha * (np.asarray(ranks, dtype=float) - 1.0) / n_samples)
         return np.asarray(decay * self._scale(n_samples, n_positives))
 
@@ -500,7 +481,6 @@ class Bedroc(RankStatistic):
     """
 
     is_of_population = True
-
     needs_misses = True
     has_exact_mean = True
     alpha: float = 20.0
@@ -508,13 +488,7 @@ class Bedroc(RankStatistic):
     def __post_init__(self) -> None:
         set_parameters(self, alpha=check_positive(self.alpha, "alpha"))
 
-    @property
-    def title(self) -> str:
-        """Name of the metric in a sentence and on an axis."""
-        return "BEDROC"
-
     def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
-        """Contribution of a positive at each rank."""
         rank, rate = np.asarray(ranks, dtype=float), self.alpha / n_samples
         above_last = -np.expm1(-rate * (n_samples - rank)) * -math.expm1(-rate)
         decay = self._decay(rate * (rank - 1.0))

@@ -70,21 +70,13 @@ class ReciprocalRank(CallableMetric):
     has_exact_mean = True
 
     @property
-    def title(self) -> str:
-        """Name of the metric in a sentence and on an axis."""
-        return "Reciprocal rank"
-
-    @property
     def symbol(self) -> str:
-        """Name of the metric in a legend and in a table."""
         return "RR"
 
     def best(self, n_samples: int, n_positives: int) -> float:
-        """Value of a perfect ranking."""
         return 1.0 if n_positives else 0.0
 
     def evaluate(self, tie_sizes: Integers, hits: Integers) -> float:
-        """Value for a ranking given by the sizes of its blocks and the hits in them."""
         found = np.flatnonzero(hits)
         if not found.size:
             return 0.0
@@ -94,7 +86,6 @@ class ReciprocalRank(CallableMetric):
         return float(values[hits[first] - 1])
 
     def hit_values(self, n_samples: int, n_positives: int, tie_sizes: Integers | None) -> HitValues:
-        """The values as a function of rows of hits at ascending ranks, or blocks."""
         if tie_sizes is None:
             return _first_reciprocals
         starts = np.cumsum(tie_sizes) - tie_sizes
@@ -120,13 +111,11 @@ class ReciprocalRank(CallableMetric):
     def atoms(
         self, n_samples: int, n_positives: int, tie_sizes: Integers | None
     ) -> tuple[Floats, Floats]:
-        """Ascending values, and logarithms of their weights."""
         return first_hit_atoms(n_samples, n_positives, tie_sizes)
 
     def significant_hits(
         self, alpha: float, n_samples: int, n_positives: int
     ) -> tuple[float, int, int]:
-        """The smallest significant value without ties, and h and k of the same event."""
         ranks = range(1, n_samples - n_positives + 1)
         # As for hits at k, a tail of probability 1 is above every level.
         level = min(math.log(alpha * (1.0 + 1e-12)), -np.finfo(float).tiny)
@@ -134,7 +123,6 @@ class ReciprocalRank(CallableMetric):
         return (1.0 / k if k else math.nan), 1, k
 
     def expected_in(self, model: Any, effect: float, n_samples: int, n_positives: int) -> float:
-        """Expected value in a model of rankings with an effect."""
         return float(model.expected_reciprocal_rank(n_samples, n_positives, effect))
 
 

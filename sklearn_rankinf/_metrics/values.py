@@ -49,20 +49,16 @@ class AveragedMetric(Metric):
 
     @property
     def title(self) -> str:
-        """Name of the metric in sentences and on axes."""
         return f"{self.average.capitalize()} average of {self.metric.title_in_text}"
 
     @property
     def symbol(self) -> str:
-        """Name of the metric in legends and tables."""
         return f"{self.average} {self.metric.symbol}"
 
     def at(self, n_samples: int) -> Self:
-        """The same average for a number of samples; a fraction becomes a rank."""
         return replace(self, metric=self.metric.at(n_samples))
 
     def of_each_class(self) -> tuple[Metric, str | None]:
-        """The metric of one class, and the average over classes."""
         return self.metric, self.average
 
 

@@ -23,7 +23,6 @@ from sklearn.model_selection import (
 )
 from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import get_routing_for_object
-from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._estimation import limits
 from sklearn_rankinf._model_selection.scorers import Scoring
@@ -33,6 +32,7 @@ from sklearn_rankinf._permutation import (
     Exchange,
     exchange_of,
     few_labellings_warning,
+    in_parallel,
 )
 from sklearn_rankinf._ranking import (
     Design,
@@ -426,20 +426,12 @@ def fit_folds(estimator: Any, X: Any, y: Any, **options: Any) -> list[Fold]:
     return folds_of(fitted, X, y, "cv")
 
 
-def in_folds(
-    function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]], n_jobs: int | None
-) -> list[Any]:
-    """Results of a function for each fold, in order."""
-    found: list[Any] = Parallel(n_jobs=n_jobs)(delayed(function)(*each) for each in arguments)
-    return found
-
-
 def held_out_scores(
     folds: Iterable[Fold], X: Any, y: Any, scoring: Scoring, n_jobs: int | None
 ) -> list[Floats]:
     """Scores of the samples that each fold holds out."""
     tasks = ((fold.estimator, fold.held_out(X, y)[0]) for fold in folds)
-    return in_folds(scoring.scores, tasks, n_jobs)
+    return in_parallel(scoring.scores, tasks, n_jobs)
 
 
 def held_out_sample(sample: Sample, fold: Fold, scores: Any, columns: str = "") -> Sample:

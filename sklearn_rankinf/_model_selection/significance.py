@@ -29,7 +29,6 @@ from sklearn_rankinf._model_selection.folds import (
     groups_for,
     held_out_sample,
     held_out_scores,
-    in_folds,
     is_default,
     split_params,
     splitter,
@@ -38,7 +37,7 @@ from sklearn_rankinf._model_selection.folds import (
 from sklearn_rankinf._model_selection.scorers import Scoring
 from sklearn_rankinf._model_selection.search import among_permutations
 from sklearn_rankinf._null import NullDistribution, mean_of, resamples_of
-from sklearn_rankinf._permutation import RESTRICTED, Draws, exchange_of
+from sklearn_rankinf._permutation import RESTRICTED, Draws, exchange_of, in_parallel
 from sklearn_rankinf._ranking import (
     Design,
     Fold,
@@ -614,7 +613,7 @@ def _test(
         for fold in held_out
     ]
     test = partial(significance_of, metric, n_jobs=None, **options)
-    return in_folds(test, ((fold,) for fold in free), n_jobs)
+    return in_parallel(test, ((fold,) for fold in free), n_jobs)
 
 
 # Combinations.

@@ -47,7 +47,6 @@ class RankNullDistribution(NullDistribution):
         return mirrored, n, n - m, None if sizes is None else sizes[::-1]
 
     def std(self) -> float:
-        """Exact standard deviation."""
         return exact_standard_deviation(*self._problem)
 
     @cached_property
@@ -67,7 +66,6 @@ class RankNullDistribution(NullDistribution):
 
     @cached_property
     def _rounding(self) -> float:
-        """Distance within which values near 0 are equal after adding a larger constant."""
         statistic, n, m, _ = self._problem
         return rounding_of(statistic, n, m)
 

@@ -15,6 +15,7 @@ from sklearn_rankinf._permutation.draws import (
     ListedSampler,
     Sampler,
     chunk_sizes,
+    in_parallel,
     pvalue_of_draws,
 )
 from sklearn_rankinf._permutation.graded import GradedGain, PermutedGain

@@ -86,10 +86,7 @@ class Draws:
         self, function: Callable[..., Result], arguments: Iterable[tuple[Any, ...]]
     ) -> list[Result]:
         """Results of a function for several arguments, in order."""
-        found: list[Result] = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
-            delayed(function)(*each) for each in arguments
-        )
-        return found
+        return in_parallel(function, arguments, self.n_jobs, self.verbose)
 
     def of(self, sampler: Sampler) -> Floats:
         """Values of a sampler."""
@@ -106,6 +103,17 @@ class Draws:
     def pvalue(self, n_exceedances: Any) -> Any:
         """P-value with the observed value as one more draw."""
         return pvalue_of_draws(n_exceedances, self.n_resamples)
+
+
+def in_parallel(
+    function: Callable[..., Result],
+    arguments: Iterable[tuple[Any, ...]],
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> list[Result]:
+    """Results of a function for several arguments, in order."""
+    tasks = (delayed(function)(*each) for each in arguments)
+    return list(Parallel(n_jobs=n_jobs, verbose=verbose)(tasks))
 
 
 def _in_stream(

@@ -313,7 +313,11 @@ def _test(
     alternative = check_alternative(alternative)
     each, average = metric.of_each_class()
     if groups is not None or are_rankings(y_true):
-        check_queries_alone(average=average, sample_weight=sample_weight, order=order)
+        check_queries_alone(sample_weight=sample_weight, order=order)
+        if average is not None:
+            raise ValueError(
+                f"{metric!r} is an average over classes, which queries do not have: use {each!r}."
+            )
         return significance_of_queries(
             each,
             y_true,

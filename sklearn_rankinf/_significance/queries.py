@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
-from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._estimation import (
     MetricIntervalResult,
@@ -37,6 +36,7 @@ from sklearn_rankinf._permutation import (
     JointLists,
     ObservedLists,
     few_labellings_warning,
+    in_parallel,
     pvalue_of_draws,
 )
 from sklearn_rankinf._ranking import (
@@ -315,9 +315,7 @@ def _pvalues(
     is_exact = null_of_mean.method == "analytic"
     if is_exact:
         tasks.insert(0, (null_of_mean, float(statistics.mean())))
-    found = Parallel(n_jobs=n_jobs, verbose=verbose)(
-        delayed(pvalue_fields)(null, values, alternative) for null, values in tasks
-    )
+    found = in_parallel(pvalue_fields, ((*task, alternative) for task in tasks), n_jobs, verbose)
     computed = found.pop(0) if is_exact else None
     order = np.argsort(np.concatenate(members))
     columns = {

@@ -244,7 +244,6 @@ class Statistic(Metric):
         return None
 
     def hit_values(self, n_samples: int, n_positives: int, tie_sizes: Integers | None) -> HitValues:
-        """The values as a function of rows of hits at ascending ranks, or blocks."""
         if tie_sizes is None:
             return partial(self._values_at_ranks, n_samples, n_positives)
         starts = np.cumsum(tie_sizes) - tie_sizes
@@ -257,7 +256,6 @@ class Statistic(Metric):
         return np.asarray(gains.sum(axis=1) + self.offset(n_samples, n_positives))
 
     def totals(self, blocks: HitBlocks, *, are_kept: bool) -> Floats:
-        """Sums of the increments of several lists given by their blocks with hits."""
         coefficients = self.tied if are_kept else self.shuffled
         found = coefficients(blocks.starts, blocks.sizes, blocks.n_samples, blocks.n_positives)
         inside = found.linear + found.square * blocks.hits
@@ -304,6 +302,7 @@ class HitsAtK(Statistic):
         return int(self.k)
 
     def divided_by(self, n_samples: int, n_positives: int) -> Any:
+        """Divisor of the number of hits."""
         raise NotImplementedError(f"{type(self).__name__} must define divided_by().")
 
     def best(self, n_samples: int, n_positives: int) -> Any:
@@ -337,7 +336,6 @@ class HitsAtK(Statistic):
     def significant_hits(
         self, alpha: float, n_samples: int, n_positives: int
     ) -> tuple[float, int, int]:
-        """The smallest significant value without ties, and h and k of the same event."""
         k = int(self.k)
         h = int(min_hits(alpha, n_samples, n_positives, k))
         if h > min(n_positives, k):

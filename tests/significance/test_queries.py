@@ -311,8 +311,13 @@ PAIRS = {"groups": ["a", "a", "b", "b"]}
             for option in (
                 {"sample_weight": [1, 2, 1, 2]},
                 {"order": range(4)},
-                {"average": "macro"},
             )
+        ),
+        (
+            ROWS,
+            {**PAIRS, "average": "macro"},
+            ValueError,
+            r"\('macro'\) is an average over .* use A",
         ),
         (ROWS, {**PAIRS, "method": "sequential"}, ValueError, "mean average precision; got 'seq"),
         (([1, 0, 1], [1, 2]), {"groups": ["a", "a"]}, ValueError, "(?i)y_true.*y_score|length"),
