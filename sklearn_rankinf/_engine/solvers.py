@@ -32,7 +32,7 @@ from sklearn_rankinf._engine.inversion.ranking_transform import (
     largest_increment,
 )
 from sklearn_rankinf._engine.inversion.stratified import StratifiedInversion
-from sklearn_rankinf._engine.inversion.sums_of_weights import transform_of
+from sklearn_rankinf._engine.inversion.sums_of_weights import is_quick_sum, transform_of
 from sklearn_rankinf._engine.inversion.transform import log_transform
 from sklearn_rankinf._statistics import (
     FEW_BLOCKS,
@@ -349,6 +349,8 @@ class Tails:
         if m < s.many_hits or self._n_blocks < s.blocks_of_many_hits or self._is_clustered:
             return False
         if self._transform is not None or self._span > 0.0 or self._near_periods.size:
+            return False
+        if not self.merges and is_quick_sum(self._increments(None, math.inf), m):
             return False
         if self._tolerance < ROUGH_TOLERANCE and not self.merges and m * n <= s.contour_work:
             return False

@@ -156,7 +156,11 @@ def transform_of(
     negligible: float,
 ) -> RankingTransform:
     """The transform of one ranking: that of a sum of weights, or of any increments."""
-    is_small = n_positives < SETTINGS.least_hits or increments.sizes.size > SETTINGS.most_blocks
-    is_sum = increments.is_linear and not is_small
-    kind = SumOfWeights if is_sum else RankingTransform
+    kind = SumOfWeights if is_quick_sum(increments, n_positives) else RankingTransform
     return kind(increments, coarse, n_positives, merged, largest_block, negligible)
+
+
+def is_quick_sum(increments: Increments, n_positives: int) -> bool:
+    """Whether blocks are those of a sum of weights, of which a pass would take longer."""
+    is_small = n_positives < SETTINGS.least_hits or increments.sizes.size > SETTINGS.most_blocks
+    return increments.is_linear and not is_small
