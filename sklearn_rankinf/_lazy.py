@@ -10,21 +10,9 @@ from typing import Any
 
 
 def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], Any]:
-    """Make the functions that import the names of a package, as listed in its stub file.
+    """Make ``__getattr__``, ``__dir__`` and ``__all__`` of a package from its stub file.
 
-    Parameters
-    ----------
-    package : str
-        Name of the package.
-    file : str
-        Path of its ``__init__.py``, with a stub ``__init__.pyi`` of ``from ... import ...``.
-
-    Returns
-    -------
-    getattr, dir : callable
-        ``__getattr__`` and ``__dir__`` of the package.
-    names : list of str
-        ``__all__`` of the package.
+    The stub, beside the ``__init__.py`` at `file`, consists of ``from ... import``.
     """
     tree = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
     module_of = {

@@ -68,16 +68,7 @@ _BOTH_METHODS: dict[str, tuple[str, str | None]] = {
 class Scoring:
     """What a scorer states for cross-validation: a metric, and how estimators rank.
 
-    Attributes
-    ----------
-    metric : str or metric
-        The metric.
-    method : str
-        Method of the p-value of a fold.
-    pos_label : int, float, bool or str
-        The label of the positives.
-    response_method : str or sequence of str
-        Methods of the estimator that return the scores.
+    With the method of the p-value of a fold, and the methods of the estimator that return scores.
     """
 
     metric: Any

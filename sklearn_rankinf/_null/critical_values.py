@@ -19,16 +19,11 @@ _PRECISION, _CONTINUOUS = 1e-9, 1e-6
 
 
 class Region(NamedTuple):
-    """Values of a metric that are significant.
+    """The smallest significant value, nan if there is none, and its probability by chance.
 
-    Attributes
-    ----------
-    critical_value, level : float
-        Smallest significant value, nan if there is none, and its probability by chance. Where the
-        null distribution only has a guaranteed upper bound of the probability, both are those of
-        the bound, so that the test keeps its level.
-    edge : float
-        Lower limit of the significant values, which allows for rounding of the critical value.
+    Where the null distribution only has a guaranteed upper bound of the probability, both are those
+    of the bound, so that the test keeps its level. Values from `edge` on, which allows for
+    rounding, are significant.
     """
 
     critical_value: float

@@ -720,7 +720,7 @@ class NullDistribution:
         return _down(t) - self._rounding
 
     @property
-    def _counts_resamples(self) -> Any:
+    def _counts_resamples(self) -> bool:
         return self.method == "permutation" and self.var() > 0.0
 
     def _best(self) -> Any:
@@ -786,17 +786,7 @@ class ApproximateDistribution:
 
 @dataclass(frozen=True)
 class NullMethod:
-    """A method of a null distribution.
-
-    Attributes
-    ----------
-    title : str
-        The method in the words of a sentence.
-    distribution : callable
-        ``distribution(null)`` computes the probabilities of a null distribution.
-    reference : str
-        Authors and year.
-    """
+    """A method of a null distribution: its words in a sentence, its function, authors and year."""
 
     title: str
     distribution: Callable[[Any], Distribution]
@@ -899,22 +889,16 @@ def resamples_of(null: NullDistribution, x: Any, alternative: str) -> tuple[Any,
     """
     if null.method != "permutation":
         return None, None
-    counts = np.asarray(null._counts_resamples)
-    if not counts.any():
-        return _whole(np.zeros(counts.shape)), _whole(np.zeros(counts.shape))
+    if not null._counts_resamples:
+        return 0, 0
     n_extreme = null._n_exceedances(as_numbers(x, "x"), alternative)
-    return _whole(np.where(counts, null._n_drawn, 0)), _whole(np.where(counts, n_extreme, 0))
+    return null._n_drawn, n_extreme.astype(np.int64) if np.ndim(n_extreme) else int(n_extreme)
 
 
 def n_listed(null: NullDistribution) -> int | None:
     """Number of values of a distribution that stores each; None if it does not."""
     found = null._distribution
     return found.values.size if isinstance(found, ListedDistribution) else None
-
-
-def _whole(value: Any) -> Any:
-    """An int for a scalar, otherwise an array of integers."""
-    return value.astype(np.int64) if np.ndim(value) else int(value)
 
 
 def monte_carlo_error(pvalue: Any, n_resamples: int) -> Any:

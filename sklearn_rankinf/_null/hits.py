@@ -25,11 +25,6 @@ class ApproximateHits:
     """An approximation of the distribution of hits at k, on the values that hits can have.
 
     It has a single value if the exact distribution has.
-
-    Parameters
-    ----------
-    exact : HitsDistribution
-        The distribution that is approximated.
     """
 
     is_listed = False
@@ -37,36 +32,30 @@ class ApproximateHits:
     def __init__(self, exact: HitsDistribution) -> None:
         self._exact = exact
         low, high = exact.support()
-        self._constant = np.asarray(low) == np.asarray(high)
+        self._is_constant = bool(low == high)
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """Upper (sign 1) or lower (sign -1) tail and its log; the error is unknown."""
+        if self._is_constant:
+            return self._exact.tail(t, sign)
         p, log_p = self._approximate_tail(t * self._exact.divisor, sign)
-        error = np.full(p.shape, np.inf)
-        if not self._constant.any():
-            return p, log_p, error
-        exact = self._exact.tail(t, sign)
-        return tuple(  # type: ignore[return-value]
-            np.where(self._constant, one, other)
-            for one, other in zip(exact, (p, log_p, error), strict=True)
-        )
+        return p, log_p, np.full(p.shape, np.inf)
 
     def quantile(self, q: Floats, sign: int) -> Floats:
         """Smallest value v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
-        value = self._approximate_quantile(q, sign) / self._exact.divisor
-        return np.asarray(np.where(self._constant, self._exact.support()[0], value))
+        if self._is_constant:
+            return np.full(np.shape(q), self._exact.support()[0])
+        return np.asarray(self._approximate_quantile(q, sign) / self._exact.divisor)
 
     def support(self) -> tuple[Any, Any]:
         """Smallest and largest value."""
-        low, high = (
-            np.where(self._constant, exact, np.asarray(end) / self._exact.divisor)
-            for exact, end in zip(self._exact.support(), self._approximate_ends(), strict=True)
-        )
-        return (low, high) if low.ndim else (float(low), float(high))
+        if self._is_constant:
+            return self._exact.support()
+        low, high = self._approximate_ends()
+        return float(low / self._exact.divisor), float(high / self._exact.divisor)
 
     def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        """Draw from the distribution, for every entry of k independently."""
-        shape = shape + self._exact.before.shape
+        """Draw from the distribution."""
         return self.quantile(rng.uniform(1e-300, 1.0, size=shape), -1)
 
     def _approximate_tail(self, hits: Floats, sign: int) -> tuple[Floats, Floats]:
@@ -95,24 +84,16 @@ class BinomialHits(ApproximateHits):
         return np.asarray(distribution.isf(q) if sign > 0 else distribution.ppf(q), dtype=float)
 
     def _approximate_ends(self) -> tuple[Any, Any]:
-        return np.zeros_like(self._trials), self._trials
+        return 0, self._trials
 
 
 class NormalHits(ApproximateHits):
-    """The normal approximation by mean and variance, with a continuity correction.
-
-    Parameters
-    ----------
-    exact : HitsDistribution
-        The distribution that is approximated.
-    mean, deviation : float
-        Exact mean and standard deviation of the statistic, given the ties.
-    """
+    """The normal approximation by exact mean and deviation, with a continuity correction."""
 
     def __init__(self, exact: HitsDistribution, mean: float, deviation: float) -> None:
         super().__init__(exact)
         self._mean = np.asarray(mean * exact.divisor)
-        self._deviation = np.where(self._constant, 1.0, deviation * exact.divisor)
+        self._deviation = np.asarray(1.0 if self._is_constant else deviation * exact.divisor)
         self._half = 0.5 / exact.n_units
 
     def _approximate_tail(self, hits: Floats, sign: int) -> tuple[Floats, Floats]:
@@ -126,8 +107,7 @@ class NormalHits(ApproximateHits):
         return np.asarray(np.ceil(limit * self._exact.n_units - 1e-9) / self._exact.n_units)
 
     def _approximate_ends(self) -> tuple[Any, Any]:
-        everywhere = np.full(self._half.shape, np.inf)
-        return -everywhere, everywhere
+        return -math.inf, math.inf
 
 
 def binomial_tail(hits: Any, trials: Any, share: float, sign: int) -> tuple[Floats, Floats]:

@@ -73,18 +73,10 @@ _TERMS = 2**16
 
 @dataclass(frozen=True, eq=False)
 class HitBounds:
-    """The numbers of hits at block ends that reach a pointwise level.
+    """The numbers of hits that reach a pointwise level, at the ranks where blocks of ties end.
 
-    Attributes
-    ----------
-    n_samples, n_positives : int
-        Number of items, and of hits among them.
-    ends : ndarray of int of shape (n_blocks,)
-        Ranks at which blocks of ties end, ascending; hits are counted at these ranks only.
-    min_hits : int
-        Smallest number of hits that can reach a level.
-    is_mirrored : bool
-        Whether the hits are the misses of a ranking that is read from its bottom.
+    `min_hits` is the smallest number that can reach a level. Hits that are mirrored are the misses
+    of a ranking that is read from its bottom.
     """
 
     n_samples: int
@@ -304,13 +296,6 @@ def _convolved_logs(state: Floats, weights: Floats) -> Floats:
 class SimultaneousBounds:
     r"""Largest pointwise levels whose crossing probabilities are at most some alphas.
 
-    Parameters
-    ----------
-    bounds : HitBounds
-        The ranking and the ends at which hits are counted.
-
-    Notes
-    -----
     The crossing probability is at least the level, and at most m times the level. Its logarithm is
     nearly linear in the logarithm of the level, up to the steps of a discrete distribution. The
     level is found by monotone interpolation between earlier trials, with bisection if
@@ -390,18 +375,10 @@ class SimultaneousBounds:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A pointwise level and its bound.
+    """A requested pointwise level, and its bound as :meth:`HitBounds.last` returns it.
 
-    Attributes
-    ----------
-    log_level : float
-        Logarithm of the requested level.
-    last : ndarray of int
-        The bound, as :meth:`HitBounds.last` returns it.
-    log_pvalue : float
-        Logarithm of the largest p-value that reaches the level; -inf where none does.
-    log_crossing : float
-        Logarithm of the probability that a random ranking reaches the level anywhere.
+    With the logarithms of the largest p-value that reaches the level, -inf where none does, and of
+    the probability that a random ranking reaches it anywhere.
     """
 
     log_level: float

@@ -353,16 +353,8 @@ def _adjusted(
 class _JointSignificance:
     """Results of the joint permutation for the queries.
 
-    Attributes
-    ----------
-    above, below : ndarray of shape (n_queries,)
-        Number of random labellings with a value at least, and at most, as high as the observed one.
-    n_resamples : int
-        Number of random labellings.
-    varying : ndarray of bool of shape (n_queries,)
-        Queries whose value can vary.
-    maxt : ndarray of shape (n_queries,)
-        P-values adjusted by the step-down maxT.
+    Numbers of random labellings with a value at least, and at most, as high as the observed one,
+    which queries can vary, and p-values adjusted by the step-down maxT.
     """
 
     above: Integers
@@ -396,11 +388,8 @@ class _JointSignificance:
 class _JointRows:
     """Rows of all queries whose labels are permuted together, within strata or by clusters.
 
-    Attributes
-    ----------
-    are_free : bool
-        Whether every set of positives of the observed size is equally likely in each query by
-        itself, as for queries that rank the same items.
+    They are free if every set of positives of the observed size is equally likely in each query by
+    itself, as for queries that rank the same items.
     """
 
     def __init__(self, metric: Metric, sample: Sample, rankings: list[Ranking]) -> None:

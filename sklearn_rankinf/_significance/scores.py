@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from sklearn_rankinf._metrics import (
     value_of,
     values_of_queries,
 )
-from sklearn_rankinf._null import observe_ranking, pvalue_log_and_error
+from sklearn_rankinf._null import NullDistribution, observe_ranking, pvalue_log_and_error
 from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,
@@ -115,14 +115,8 @@ def average_precision_pvalue(
     ... )
     """
     alternative = check_alternative(alternative)
-    ranking = Sample.read(y_true, y_score, pos_label=pos_label).rankings[0]
-    statistic, null = observe_ranking(
-        ranking,
-        AveragePrecision(k, normalize),
-        method=method,
-        n_resamples=n_resamples,
-        random_state=random_state,
-    )
+    drawing = {"method": method, "n_resamples": n_resamples, "random_state": random_state}
+    ranking, statistic, null = _observed(y_true, y_score, pos_label, k, normalize, **drawing)
     if ranking.n_positives == 0:
         warn_caller(no_positives("The p-value", "1.0"), UndefinedMetricWarning)
     return float(null.pvalue(statistic, alternative))
@@ -207,14 +201,8 @@ def average_precision_neg_log10_pvalue(
     ... )
     """
     alternative = check_alternative(alternative)
-    ranking = Sample.read(y_true, y_score, pos_label=pos_label).rankings[0]
-    statistic, null = observe_ranking(
-        ranking,
-        AveragePrecision(k, normalize),
-        method=method,
-        n_resamples=n_resamples,
-        random_state=random_state,
-    )
+    drawing = {"method": method, "n_resamples": n_resamples, "random_state": random_state}
+    ranking, statistic, null = _observed(y_true, y_score, pos_label, k, normalize, **drawing)
     if ranking.n_positives == 0:
         message = no_positives("-log10 of the p-value", "0.0")
         warn_caller(message, UndefinedMetricWarning)
@@ -285,13 +273,8 @@ def adjusted_average_precision_score(
     >>> adjusted_average_precision_score([1, 1, 0, 0], [0.5, 0.5, 0.5, 0.5])
     0.0
     """
-    ranking = Sample.read(y_true, y_score, pos_label=pos_label).rankings[0]
-    statistic, null = observe_ranking(ranking, AveragePrecision(k, normalize))
-    score = float(adjusted(statistic, null))
-    if math.isnan(score):
-        message = _undefined("Adjusted average precision", ranking)
-        warn_caller(message, UndefinedMetricWarning)
-    return score
+    found = _observed(y_true, y_score, pos_label, k, normalize)
+    return _defined(adjusted, "Adjusted average precision", *found)
 
 
 def standardized_average_precision_score(
@@ -357,13 +340,8 @@ def standardized_average_precision_score(
     >>> round(score, 4)
     1.5909
     """
-    ranking = Sample.read(y_true, y_score, pos_label=pos_label).rankings[0]
-    statistic, null = observe_ranking(ranking, AveragePrecision(k, normalize))
-    score = float(standardized(statistic, null))
-    if math.isnan(score):
-        message = _undefined("Standardized average precision", ranking)
-        warn_caller(message, UndefinedMetricWarning)
-    return score
+    found = _observed(y_true, y_score, pos_label, k, normalize)
+    return _defined(standardized, "Standardized average precision", *found)
 
 
 def recall_at_k_score(
@@ -784,9 +762,24 @@ def mean_average_precision_score(
     return float(values_of_queries(AveragePrecision(), sample).mean())
 
 
-def _undefined(what: str, ranking: Ranking) -> str:
-    """Text of the warning about a score that is nan."""
-    if ranking.n_positives == 0:
-        return no_positives(what, "nan")
-    reason = "negatives in y_true" if ranking.n_positives == ranking.n_samples else "unequal scores"
-    return f"{what} is undefined without {reason} and is set to nan."
+def _observed(
+    y_true: Any, y_score: Any, pos_label: PosLabel, k: Any, normalize: str, **options: Any
+) -> tuple[Ranking, Any, NullDistribution]:
+    """A ranking, its average precision, and the null distribution."""
+    ranking = Sample.read(y_true, y_score, pos_label=pos_label).rankings[0]
+    return ranking, *observe_ranking(ranking, AveragePrecision(k, normalize), **options)
+
+
+def _defined(
+    scale: Callable[..., Any], what: str, ranking: Ranking, statistic: Any, null: NullDistribution
+) -> float:
+    """A value on another scale, with a warning if it is undefined."""
+    score = float(scale(statistic, null))
+    if math.isnan(score):
+        lacks_misses = ranking.n_positives == ranking.n_samples
+        reason = "negatives in y_true" if lacks_misses else "unequal scores"
+        message = f"{what} is undefined without {reason} and is set to nan."
+        if ranking.n_positives == 0:
+            message = no_positives(what, "nan")
+        warn_caller(message, UndefinedMetricWarning)
+    return score
