@@ -152,12 +152,6 @@ def format_pvalue(log10_pvalue: float) -> str:
     """Format a p-value from its logarithm, so that tiny p-values are not shown as zero.
 
     Values of at least 0.001 have four decimals, smaller ones a mantissa and an exponent.
-
-    Examples
-    --------
-    >>> from sklearn_rankinf._results import format_pvalue
-    >>> format_pvalue(-0.5), format_pvalue(-400.25)
-    ('0.3162', '5.6e-401')
     """
     if log10_pvalue == -math.inf:
         return "0"  # only for approximations: no exact p-value of a ranking is 0
@@ -175,12 +169,6 @@ def state_pvalue(log10_pvalue: float, is_bound: bool = False, is_guaranteed: boo
 
     A bound is the smallest possible p-value for its number of random permutations, or guaranteed by
     the exact null distribution.
-
-    Examples
-    --------
-    >>> from sklearn_rankinf._results import state_pvalue
-    >>> state_pvalue(-4.0), state_pvalue(-36.5, is_bound=True, is_guaranteed=True)
-    ('p = 1.0e-04', 'p ≤ 3.2e-37, a guaranteed bound')
     """
     certainty = ", a guaranteed bound" if is_bound and is_guaranteed else ""
     return f"p {'≤' if is_bound else '='} {format_pvalue(log10_pvalue)}{certainty}"

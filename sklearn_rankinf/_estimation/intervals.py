@@ -98,11 +98,8 @@ class MetricIntervalResult(Result):
             way = _OVER_QUERIES[self.method][0]
             title = f"Mean {self.metric.title_in_text} over {self.n_queries} queries"
             title += in_parentheses(self._n_without_positives)
-        return [
-            f"{title} was {format_value(self.statistic)} ("
-            f"{state_interval(self.low, self.high, self.confidence_level)}; "
-            f"{way})."
-        ]
+        limits = state_interval(self.low, self.high, self.confidence_level)
+        return [f"{title} was {format_value(self.statistic)} ({limits}; {way})."]
 
 
 def in_parentheses(n_without_positives: int) -> str:

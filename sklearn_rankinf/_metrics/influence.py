@@ -282,17 +282,6 @@ def delete_one_values(
                        + \sum_{b > \beta} c(h_b - 1, y_b)
 
     without a positive of block :math:`\beta`; without a negative the numbers of hits are unchanged.
-
-    Examples
-    --------
-    >>> from sklearn_rankinf import RankStatistic
-    >>> class ReciprocalRanks(RankStatistic):
-    ...     def weights(self, ranks, n_samples, n_positives):
-    ...         return 1.0 / ranks
-    >>> ranking = np.array([1, 1, 1]), np.array([1, 0, 1])
-    >>> without_positive, without_negative = delete_one_values(ReciprocalRanks(), *ranking)
-    >>> without_positive, without_negative
-    (array([0.5, nan, 1. ]), array([nan, 1.5, nan]))
     """
     return (
         _values_without(statistic, tie_sizes, hits, 1),

@@ -98,10 +98,6 @@ class ModelComparison(DifferenceResult):
         The quantity that `difference` estimates.
     pvalue_is_bound : bool
         Whether the p-value is the smallest possible one for the number of random swaps.
-
-    See Also
-    --------
-    cross_val_comparison : The function whose result has this comparison, with an example.
     """
 
     difference: float
@@ -138,10 +134,6 @@ class AlgorithmComparison(DifferenceResult):
         The quantity that `difference` estimates.
     note : str
         Measured size of the test.
-
-    See Also
-    --------
-    cross_val_comparison : The function whose result has this comparison, with an example.
     """
 
     difference: float

@@ -89,7 +89,8 @@ class Scoring:
         scoring = replace(scoring, metric=as_metric(scoring.metric))
         labels = np.asarray(y)
         names = set(labels.tolist()) if labels.ndim == 1 else ()
-        if len(names) == 2 and scoring.pos_label not in names and all(map(_is_value, names)):
+        are_values = all(name == name for name in names)  # not nan
+        if len(names) == 2 and scoring.pos_label not in names and are_values:
             listed = ", ".join(sorted(map(repr, names)))
             raise ValueError(
                 f"pos_label={scoring.pos_label!r} is not a label of y, whose labels are {listed}: "
@@ -114,10 +115,6 @@ class Scoring:
         return make_significance_scorer(
             self.metric, method=self.method, output=output, **stated, **options
         )
-
-
-def _is_value(label: Any) -> bool:
-    return bool(label == label)
 
 
 def make_significance_scorer(

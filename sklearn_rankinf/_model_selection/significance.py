@@ -455,7 +455,12 @@ def cross_val_significance(
             check_makes_splits(cv, "Refits")
             check_permutations(sample)
         if is_default(cv):
-            _check_is_no_series(sample.design, cv)
+            if sample.design.positions is not None:
+                raise ValueError(
+                    f"cv={cv!r} shuffles, but with order the folds must be in order: pass a "
+                    "splitter such as TimeSeriesSplit, with sorted rows, or one that holds out "
+                    "whole series."
+                )
         groups = groups_for(cv, groups, sample.design)
         fitting = with_groups(estimator, splitter(cv, y, groups, [estimator]), groups, others)
         folds = fit_folds(estimator, X, y, **fitting, **running)
@@ -516,14 +521,6 @@ def _check_has_mean(way: _Method, design: Design, method: str) -> None:
         raise ValueError(
             "method='convolution' has no null distribution of the mean over folds with "
             f"{design.named}: pass method='fisher', which is valid for a FrozenEstimator."
-        )
-
-
-def _check_is_no_series(design: Design, cv: Any) -> None:
-    if design.positions is not None:
-        raise ValueError(
-            f"cv={cv!r} shuffles, but with order the folds must be in order: pass a splitter such "
-            "as TimeSeriesSplit, with sorted rows, or one that holds out whole series."
         )
 
 

@@ -134,7 +134,11 @@ def _observe_rows(
     statistic: Any = metric.at(sample.n_items)
     if sample.design.weights is not None:
         check_takes_weights(metric)
-        _check_no_cut(statistic)
+        if statistic.horizon is not None:
+            raise ValueError(
+                f"k={statistic.horizon} cannot be combined with unequal sample_weight: average "
+                "precision at k is defined for samples of equal weight; omit one of them."
+            )
     check_method(metric, method)
     what = f"{statistic!r} with unequal sample_weight"
     if average is not None:
@@ -160,15 +164,6 @@ def _observe_rows(
         **options,
     )
     return permuted.observed(), null
-
-
-def _check_no_cut(metric: Metric) -> None:
-    """Raise an error for a cut-off with weights."""
-    if metric.horizon is not None:
-        raise ValueError(
-            f"k={metric.horizon} cannot be combined with unequal sample_weight: average precision "
-            "at k is defined for samples of equal weight; omit one of them."
-        )
 
 
 def check_takes_weights(metric: Metric, what: str = "sample_weight") -> None:

@@ -7,8 +7,6 @@ A draw is a uniformly distributed set of ranks of the positives, found by one of
 * fewer blocks of equal scores than positives: hits in every block at once, which have a
   multivariate hypergeometric distribution.
 
-The mean over independent queries adds up the draws of each.
-
 Memory is proportional to (resamples) x (positives) within a chunk of resamples. How p-values are
 computed from the draws: "Permutation p-values" in doc/theory.rst.
 """
@@ -109,9 +107,7 @@ class NullSampler:
             )
             return self._tied.total(hits) + self._offset
         ranks = uniform_hit_ranks(self._n_samples, self._n_positives, n_draws, rng)
-        places = ranks
-        if self._ends is not None:
-            places = np.searchsorted(self._ends, ranks, side="right")
+        places = ranks if self._ends is None else np.searchsorted(self._ends, ranks, side="right")
         return self._values(places)
 
 

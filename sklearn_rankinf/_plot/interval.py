@@ -89,10 +89,7 @@ class IntervalDisplay(RankersDisplay):
     _compute = staticmethod(metric_interval)
     _kind = "results of metric_interval"
 
-    points_: Any
-    intervals_: Any
     texts_: list[Any]
-    chance_level_: Any
 
     def plot(
         self,

@@ -277,13 +277,6 @@ class NullDistributionDisplay(RankersDisplay):
     _compute = staticmethod(metric_test)
     _kind = "results of a test such as average_precision_test"
 
-    line_: Any
-    observed_line_: Any
-    tail_: Any
-    normal_line_: Any
-    chance_level_: Any
-    histogram_: Any
-
     def plot(
         self,
         ax: Any = None,

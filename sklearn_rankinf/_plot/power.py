@@ -99,9 +99,7 @@ class PowerDisplay(Display):
 
     line_: list[Any]
     band_: list[Any]
-    target_line_: Any
     reached_: list[Any]
-    level_line_: Any
 
     def plot(
         self,

@@ -847,11 +847,10 @@ def check_levels(alpha: Any) -> Floats:
     """Read one or more significance levels as floats."""
     try:
         levels = as_numbers(alpha, "alpha")
+        is_wrong = np.asarray(alpha).dtype == bool
     except (TypeError, ValueError):
-        raise TypeError(
-            f"alpha must be a float or an array of floats; got {shown(alpha)}."
-        ) from None
-    if np.asarray(alpha).dtype == bool:
+        is_wrong = True
+    if is_wrong:
         raise TypeError(f"alpha must be a float or an array of floats; got {shown(alpha)}.")
     if not np.all((levels > 0.0) & (levels < 1.0)):
         raise ValueError(f"alpha must lie between 0 and 1, exclusive; got {shown(alpha)}.")

@@ -415,11 +415,8 @@ class _Study:
                 dropped.append(str(cut))
             else:
                 cuts.setdefault(resolve_k(cut, n), cut)
-        if not dropped:
-            return list(cuts.values()), []
-        return list(cuts.values()), [
-            f"k = {', '.join(dropped)} was left out: there are only {n} samples."
-        ]
+        note = f"k = {', '.join(dropped)} was left out: there are only {n} samples."
+        return list(cuts.values()), [note] if dropped else []
 
     def _left_out(self) -> list[str]:
         """Return notes on the results that are not computed."""
