@@ -52,6 +52,8 @@ from sklearn_rankinf._statistics import (
     cached_property,
     increments_of,
     log_binomial,
+    log_pmf,
+    log_tail,
     mean_and_variance,
 )
 
@@ -91,14 +93,16 @@ class ComputedSettings:
     # and for all values together else.
     always_counted: float = 20_000
     most_searches: float = 1e9
-    # Relative distance from a perfect ranking within which a value is the largest one.
-    equal_to_best: float = 2e-12
+    # Part of the largest value from which a value is the largest one.
+    equal_to_best: float = 1.0 - 2e-12
     # Outcomes of the largest value that are listed.
     most_largest: float = 1e5
     # Difference of the two largest values, relative to them, that rounding does not hide.
     noticeable: float = 1e-10
-    # Rounding errors of closed forms and of hypergeometric bounds.
+    # Rounding errors of closed forms and of hypergeometric bounds; and of logarithms, relative to
+    # them.
     rounding: float = 1e-12
+    rounding_of_logs: float = 5e-16
     # Tails of single values that are kept.
     kept_tails: int = 64
     # A probability that is negligible beside 1: lost in rounding, or this part of the tolerance.
@@ -159,29 +163,24 @@ class ComputedDistribution:
         log_end = np.where(sign * t <= sign * (low if sign > 0 else high), 0.0, -np.inf)
         found = TailEstimates.of(log_end, "closed form", rounding=ROUNDING)
         inside = (t > low) & (t <= high) if sign > 0 else (t >= low) & (t < high)
-        log_zero, next_value = self._atom_at_zero
+        n_adding, next_value = self._above_zero
         at_zero = inside & ((t <= next_value) if sign > 0 else (t < next_value))
         if at_zero.any():
-            found.log_p[at_zero] = _log_complement(log_zero) if sign > 0 else log_zero
+            hits, drawn = np.array([1 if sign > 0 else 0]), np.array([n_adding])
+            log_p = log_tail(hits, self._n_samples, self._n_positives, drawn, sign)
+            found.log_p[at_zero] = log_p
+            found.error.rounding[at_zero] -= SETTINGS.rounding_of_logs * log_p
             inside[at_zero] = False
         log_top, below_top = self._atom_at_top
+        if sign > 0 and np.any(inside & (t >= self._attained[1] * SETTINGS.equal_to_best)):
+            log_top, below_top = self._atom_at_top_listed
         at_top = inside & ((t > below_top) if sign > 0 else (t >= below_top))
         if at_top.any():
             found.log_p[at_top] = log_top if sign > 0 else _log_complement(log_top)
+            if sign > 0:
+                scale = log_binomial(self._n_samples, self._n_positives)
+                found.error.rounding[at_top] += SETTINGS.rounding_of_logs * scale
             inside[at_top] = False
-        near_top = inside & (t >= self._attained[1] * (1.0 - SETTINGS.equal_to_best))
-        if sign > 0 and near_top.any():
-            largest, log_largest = self._largest_with_ties
-            near_top &= t >= largest * (1.0 - SETTINGS.equal_to_best)
-            found.put(
-                np.flatnonzero(near_top),
-                TailEstimates.of(
-                    np.full(int(near_top.sum()), log_largest),
-                    "near-maximum enumeration",
-                    rounding=SETTINGS.rounding,
-                ),
-            )
-            inside[near_top] = False
         at_bottom = inside & (t < SETTINGS.bottom * self._std)
         if at_bottom.any() and self._n_blocks <= SETTINGS.most_blocks_at_bottom:
             found.put(np.flatnonzero(at_bottom), self._tail_at_the_bottom(t[at_bottom], sign))
@@ -319,7 +318,6 @@ class ComputedDistribution:
         if not blocks.is_linear or np.any(np.diff(blocks.linear) > 0.0):
             return -math.inf, math.inf
         ends = np.cumsum(blocks.sizes)
-        hits = np.diff(np.minimum(ends, m), prepend=0)
         last = int(np.searchsorted(ends, m))
         moves = [(last, last + 1)] if last + 1 < ends.size else []
         if ends[last] > m and last > 0:
@@ -328,38 +326,35 @@ class ComputedDistribution:
         high = self._attained[1]
         if lost <= SETTINGS.noticeable * high:
             return -math.inf, math.inf
-        sizes = blocks.sizes.tolist()
-        ways = sum(log_binomial(size, y) for size, y in zip(sizes, hits.tolist(), strict=True))
-        return ways - log_binomial(self._n_samples, m), high - (1.0 - 1e-9) * lost
+        # All hits lie in the blocks up to the last one, and fill those before it.
+        end, before = int(ends[last]), int(ends[last] - blocks.sizes[last])
+        log_p = log_pmf(m, self._n_samples, m, end) + log_pmf(before, end, m, before)
+        return float(log_p), high - (1.0 - 1e-9) * lost
 
     @cached_property
-    def _largest_with_ties(self) -> tuple[float, float]:
-        """The largest value with ties, and its log probability; infinite if that is not known."""
-        if self._tie_sizes is None or not self._has_support:
-            return math.inf, -math.inf
-        largest, m = self.support()[1], self._n_positives
-        least = largest * (1.0 - SETTINGS.equal_to_best)
+    def _atom_at_top_listed(self) -> tuple[float, float]:
+        """The same of any weights, where the outcomes with the largest value are few."""
+        if self._tie_sizes is None or not self._has_support or self._atom_at_top[1] < math.inf:
+            return self._atom_at_top
+        least, m = self.support()[1] * SETTINGS.equal_to_best, self._n_positives
         listed = atoms(self._blocks, m, least, SETTINGS.most_largest)
         if listed is None:
-            return math.inf, -math.inf
+            return self._atom_at_top
         log_p = float(logsumexp(listed.log_counts)) - log_binomial(self._n_samples, m)
-        return largest, log_p
+        return log_p, least
 
     @cached_property
-    def _atom_at_zero(self) -> tuple[float, float]:
-        """Log probability that no hit is counted, and the next value; without a horizon none."""
+    def _above_zero(self) -> tuple[int, float]:
+        """Number of items of which a hit adds something, and the least that it adds.
+
+        That is -inf if no value is 0, and without a horizon.
+        """
         if self._statistic.horizon is None:
-            return -math.inf, -math.inf
-        low, _ = self.support()
-        if low > 0.0:
-            return -math.inf, low
-        increments = self._blocks
-        one_hit = increments.of_one_hit
-        inert = int(increments.sizes[one_hit == 0.0].sum())
-        log_zero = log_binomial(inert, self._n_positives) - log_binomial(
-            self._n_samples, self._n_positives
-        )
-        return log_zero, float(one_hit[one_hit > 0.0].min())
+            return 0, -math.inf
+        of_one_hit, sizes = self._blocks.of_one_hit, self._blocks.sizes
+        n_adding = int(sizes[of_one_hit > 0.0].sum())
+        has_zero = self._n_positives <= self._n_samples - n_adding
+        return n_adding, float(of_one_hit[of_one_hit > 0.0].min()) if has_zero else -math.inf
 
     @cached_property
     def _attained(self) -> tuple[float, float]:
@@ -407,7 +402,7 @@ class ComputedDistribution:
     def _far_tail(self, t: Floats, sign: int, log_negligible: float = -math.inf) -> TailEstimates:
         """Tails of values on the tail's side of the mean, unless they are negligible."""
         log_best = self._log_probability_of_best
-        below = (t < self._best * (1.0 - SETTINGS.equal_to_best)) | math.isnan(log_best)
+        below = (t < self._best * SETTINGS.equal_to_best) | math.isnan(log_best)
         inner = np.flatnonzero(below | (sign < 0))
         # Values far from the mean of the hits are far from that of the misses, on the other side.
         counted, side = self._form.value(t[inner], sign)

@@ -7,13 +7,12 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from sklearn_rankinf._engine.estimates import TailEstimates
-from sklearn_rankinf._engine.exact.enumeration import cumulative_shares
+from sklearn_rankinf._engine.exact.enumeration import ROUNDING_OF_LOGS, cumulative_shares
 from sklearn_rankinf._statistics import Floats
 
 # Rounding error of a ratio of counts.
 ROUNDING = 1e-13
-# Relative error of a number for each unit of its logarithm, where logarithms are larger than small.
-_ROUNDING_OF_LOGS = 4e-15
+# Logarithms up to here are rounded by less than that.
 _SMALL_LOGARITHM = 30.0
 
 
@@ -72,7 +71,7 @@ class ListedDistribution:
         self._from = tuple(sums[::-1] for sums in cumulative_shares(log_weights[::-1])[:2])
         # Large logarithms are rounded in proportion to their size.
         largest = float(np.abs(log_weights).max())
-        self._error = ROUNDING + _ROUNDING_OF_LOGS * max(0.0, largest - _SMALL_LOGARITHM)
+        self._error = ROUNDING + ROUNDING_OF_LOGS * max(0.0, largest - _SMALL_LOGARITHM)
 
     @property
     def n_kept(self) -> int:

@@ -1,14 +1,16 @@
 """The assumptions behind stated errors and guarantees, in cases where they matter."""
 
+import decimal
 import itertools
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import oracles
 import pytest
 
-from sklearn_rankinf import AveragePrecision, ap_null_distribution
+from sklearn_rankinf import AveragePrecision, ap_null_distribution, metric_null_distribution
 from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact import bounds
@@ -137,3 +139,25 @@ def test_two_sided_error_where_one_tail_is_only_bounded(greater, error, monkeypa
     # The lower tail is at most 1. It may be the smaller one unless the other is less than half.
     assert null.pvalue(0.2, "two-sided") == min(1.0, 2.0 * greater[0])
     assert null.relative_error(0.2, "two-sided") == error
+
+
+def test_errors_of_the_largest_value_grow_with_its_logarithm():
+    # Blocks of five: the last one that holds any positives of a perfect ranking holds one.
+    n, m = 100_000, 10_001
+    null = metric_null_distribution(n, m, metric="ndcg", tie_sizes=[5] * (n // 5))
+    best = null.support()[1]
+    context = decimal.Context(prec=40, Emax=10**6, Emin=-(10**6))
+    exact = context.ln(context.divide(5, math.comb(n, m)))
+    difference = context.subtract(decimal.Decimal(null.log_pvalue(best)), exact)
+    assert abs(float(difference)) <= null.relative_error(best) <= 1e-9
+
+
+@pytest.mark.parametrize(("n", "m", "k"), [(100_000, 10_000, 100), (100_000, 10_000, 50_000)])
+def test_errors_of_zero_are_those_of_a_hypergeometric_probability(n, m, k):
+    null = metric_null_distribution(n, m, metric=f"average_precision@{k}")
+    exact = Fraction(math.comb(n - k, m), math.comb(n, m))
+    if null.pvalue(0.0, "less") > 0.0:
+        found = Fraction(null.pvalue(0.0, "less"))
+        assert abs(float(found / exact - 1)) <= null.relative_error(0.0, "less") <= 1e-12
+    rest = Fraction(null.pvalue(1e-9))
+    assert abs(float(rest / (1 - exact) - 1)) <= null.relative_error(1e-9) <= 1e-12

@@ -42,7 +42,8 @@ _TINY = 1e-290
 _ROUNDING = 1e-12
 # Log of numbers of placements up to which they are counted in whole numbers.
 LOG_WHOLE = math.log(2.0**30)
-_ROUNDING_OF_LOGS = 4e-15
+# Relative error of a number for each unit of its logarithm.
+ROUNDING_OF_LOGS = 4e-15
 
 
 def n_outcomes(sizes: Integers, n_positives: int) -> float:
@@ -408,7 +409,7 @@ class MeetInTheMiddleTails:
     @property
     def rounding(self) -> float:
         """Relative rounding error of tails."""
-        return _ROUNDING + _ROUNDING_OF_LOGS * self._log_placements
+        return _ROUNDING + ROUNDING_OF_LOGS * self._log_placements
 
     def log_tail(self, t: Floats, sign: int) -> Floats:
         """Logarithms of the tails."""
