@@ -186,7 +186,7 @@ RANDOMLY_LABELLED = {
         {"statistic": Decaying(), "tie_sizes": [50, 50] + [1] * 80},
     ),
     "ap at k": (
-        rankinf.ap_null_distribution,
+        by_name.ap_null_distribution,
         (3400, 340),
         {"k": 3257, "tie_sizes": [1] * 10 + [3000] + [1] * 390},
     ),
