@@ -26,7 +26,7 @@ from sklearn_rankinf._engine.conditioning import (
     block_to_condition_on,
 )
 from sklearn_rankinf._engine.estimates import TailEstimates
-from sklearn_rankinf._engine.exact.bounds import TailBounds
+from sklearn_rankinf._engine.exact.bounds import TailBounds, bounding_increments
 from sklearn_rankinf._engine.exact.branch_and_bound import BranchAndBoundTails
 from sklearn_rankinf._engine.exact.enumeration import (
     MeetInTheMiddleTails,
@@ -38,6 +38,7 @@ from sklearn_rankinf._engine.exact.few_positives import FewPositives
 from sklearn_rankinf._engine.exact.integer_weights import nearly_step_of
 from sklearn_rankinf._engine.inversion.contour import is_steep
 from sklearn_rankinf._engine.inversion.ranking_transform import ClosedTransform
+from sklearn_rankinf._engine.inversion.trapezoid import DOUBT_OF_MERGED_TIES, LEFT_OF_MERGING
 from sklearn_rankinf._engine.listed import ROUNDING, ListedDistribution
 from sklearn_rankinf._engine.quantiles import bracketed, is_reached
 from sklearn_rankinf._engine.solvers import Solver, Tails, solve_in_turn
@@ -83,6 +84,8 @@ class ComputedSettings:
     # number of blocks.
     bottom: float = 1e-9
     most_blocks_at_bottom: int = 1_000_000
+    # Blocks of many are merged up to this ratio for a guaranteed bound.
+    ratio_of_bounding: float = 0.02
     # Ranks behind those of a perfect ranking within which near-maximum enumeration needs no others.
     near_the_last: int = 1000
     # Blocks up to which contours use the step of a lattice: those of more are merged.
@@ -222,7 +225,8 @@ class ComputedDistribution:
             found.put_better(weak, near_bottom)
             upper = near_bottom.log_p
         error = found.error.total[weak]
-        unknown = np.flatnonzero(np.isinf(error) if self._tolerance else error > UNKNOWN)
+        # Bounds order candidates better than what is off by more than itself.
+        unknown = np.flatnonzero(error > (1.0 if self._tolerance else UNKNOWN))
         if unknown.size:
             log_p = np.minimum(self._log_upper_bound(t[weak[unknown]], sign), upper[unknown])
             bounds = TailEstimates.of(log_p, "upper bound", enclosure=np.inf)
@@ -255,6 +259,13 @@ class ComputedDistribution:
         if beyond.size:
             counted, side = self._form.value(t[beyond], sign)
             log_p[beyond] = self._tails.log_upper_bound(counted, side)
+            if self._tails.merges:
+                # Of many blocks no band is computed, but of merged ones that never add less.
+                bounding = bounding_increments(self._counted, SETTINGS.ratio_of_bounding)
+                blocks = bounding[1 if side > 0 else 0]
+                tails, form, _ = _tails_of_blocks(blocks, self._n_counted)
+                upper = tails.log_upper_bound(*form.value(counted, side))
+                log_p[beyond] = np.minimum(log_p[beyond], upper)
         upper = np.maximum(self._bounds(t, sign)[1], np.finfo(float).tiny)
         log_p = np.minimum(log_p, np.log(upper))
         # No value that is reached is rarer than one placement.
@@ -448,7 +459,8 @@ class ComputedDistribution:
         later = SETTINGS.worth_conditioning_roughly if self._tolerance else later
         inversion = solver("lists and contours", inverted, first)
         if self._n_blocks > SETTINGS.most_blocks_of_conditioning:
-            return [inversion]
+            fewer = solver("fewer blocks", self._tail_of_fewer_blocks, UNKNOWN)
+            return [inversion, fewer] if self._tails.merges else [inversion]
         above = first if conditions else later
         others = [solver("conditioning on a block", self._conditioned_tail, above)]
         if branches is not None:
@@ -456,6 +468,24 @@ class ComputedDistribution:
             place = 1 if conditions and not branches.is_quick else 0
             others.insert(place, solver("branch and bound", self._branching_tail, above))
         return [*others, inversion] if conditions else [inversion, *others]
+
+    def _tail_of_fewer_blocks(self, t: Floats, sign: int) -> TailEstimates:
+        """Tails of merged blocks as of lists of their own, and of others merged further.
+
+        Methods for few blocks know tilted distributions with two humps.
+        """
+        found, coarse = (tail(t, sign) for tail in self._of_fewer_blocks)
+        known = (found.error.total < 1.0) & (coarse.error.total < 1.0)
+        difference = np.where(known, found.log_p, 0.0) - np.where(known, coarse.log_p, 0.0)
+        found.log_p[:] += LEFT_OF_MERGING * difference
+        found.error.merging[:] += DOUBT_OF_MERGED_TIES * np.abs(difference) + coarse.error.total
+        unknown = np.flatnonzero(~known)
+        found.put(unknown, TailEstimates.unknown(unknown.shape))
+        return found
+
+    @cached_property
+    def _of_fewer_blocks(self) -> list[_FarTail]:
+        return [_inversion(blocks, self._n_counted) for blocks in self._tails.fewer_blocks()]
 
     def _branching_tail(self, t: Floats, sign: int) -> TailEstimates:
         """Tails of what is counted by branch and bound."""
@@ -633,8 +663,8 @@ def tails_of(
     return Tails(canonical.merged, *numbers, mean, std, within, bounds, *options, **more)
 
 
-def _inversion(increments: Increments, n_positives: int) -> _FarTail:
-    """Tails of a statistic that is given by its increments, on either side of the mean."""
+def _tails_of_blocks(increments: Increments, n_positives: int) -> tuple[Tails, Form, float]:
+    """Lists and contours of a statistic that is given by its increments; its form and mean."""
     canonical = CanonicalSum.of_increments(increments, n_positives)
     blocks, m = canonical.blocks, canonical.n_counted
 
@@ -648,9 +678,15 @@ def _inversion(increments: Increments, n_positives: int) -> _FarTail:
     # Values on a lattice have no stratified contours.
     step = 0.0 if is_steep(blocks, std) else step_of(blocks)
     tails = tails_of(canonical, mean, std, within, nothing, m, ACCEPTED, step)
+    return tails, canonical.form, mean
+
+
+def _inversion(increments: Increments, n_positives: int) -> _FarTail:
+    """Tails of a statistic that is given by its increments, on either side of the mean."""
+    tails, form, mean = _tails_of_blocks(increments, n_positives)
 
     def tail(t: Floats, sign: int) -> TailEstimates:
-        return about_the_mean(tails.tail, *canonical.form.value(t, sign), mean)
+        return about_the_mean(tails.tail, *form.value(t, sign), mean)
 
     return tail
 

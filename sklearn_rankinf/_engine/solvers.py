@@ -605,6 +605,10 @@ class Tails:
         above = SETTINGS.merge_roughly_above if is_rough else SETTINGS.merge_above
         return self._n_blocks > above and self._transform is None
 
+    def fewer_blocks(self) -> list[Increments]:
+        """Merged blocks, and blocks that are merged further for comparison."""
+        return [self._merged_blocks(ratio, self._ratios[1])[0] for ratio in self._ratios]
+
     @property
     def _merges_strata(self) -> bool:
         """Whether blocks are merged in stratified contours."""

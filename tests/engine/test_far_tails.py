@@ -541,3 +541,19 @@ def test_few_outcomes_of_many_placements_near_the_maximum(moved):
     expected = math.log(ways) - math.log(math.comb(sum(sizes), m))
     assert null.log_pvalue(least) == pytest.approx(expected, rel=1e-12)
     assert null.relative_error(least) < 1e-10
+
+
+def test_many_blocks_with_a_large_one_at_the_top(monkeypatch):
+    # Far out either the body carries the tail or the hits in the first block: contours of merged
+    # blocks meet both. Those of the blocks themselves are another algorithm.
+    sizes, m = [120, 1, 2, 1, 100] + [1] * 5100, 60
+    null = ap_null_distribution(sum(sizes), m, tie_sizes=sizes)
+    x = null.mean() + 15.0 * null.std()
+    log_p, error = null.log_pvalue(x), null.relative_error(x)
+    monkeypatch.setattr(solvers, "SETTINGS", replace(solvers.SETTINGS, merge_above=len(sizes)))
+    _frozen_distributions._DISTRIBUTIONS.clear()
+    whole = ap_null_distribution(sum(sizes), m, tie_sizes=sizes)
+    assert error < 0.05
+    assert whole.relative_error(x) < 1e-4
+    assert abs(log_p - whole.log_pvalue(x)) < error
+    _frozen_distributions._DISTRIBUTIONS.clear()

@@ -583,7 +583,10 @@ def _weights_in_turn(
     for first in range(0, len(heads), n_together):
         some = slice(first, first + n_together)
         shape = max(1, int(n_rows[some].max())), *heads[some].shape
-        rows = buffer[: math.prod(shape)].reshape(shape)
+        size = math.prod(shape)
+        # The rows of one block may be more than the buffer holds.
+        rows = (buffer if size <= buffer.size else np.empty(size, buffer.dtype))[:size]
+        rows = rows.reshape(shape)
         yield from geometric_rows(heads[some], ratios[some], rows).swapaxes(0, 1)
 
 
