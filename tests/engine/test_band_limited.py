@@ -487,6 +487,18 @@ def test_bounds_that_miss_the_tolerance_are_tightened(value):
     assert abs(log_p - sampled) < stated + 4.0 * deviation
 
 
+def test_bands_of_no_more_nodes_than_the_first_ones(monkeypatch):
+    sizes, m = np.array(ELEVEN_LEVELS), 365
+    problem = AveragePrecision(), int(sizes.sum()), m, sizes, TOLERANCE
+    t = np.array([0.046129])
+    expected = ComputedDistribution(*problem).estimates(t, 1)
+    settings = dataclasses.replace(band_limited.SETTINGS, first_nodes=100_000)
+    monkeypatch.setattr(band_limited, "SETTINGS", settings)
+    found = ComputedDistribution(*problem).estimates(t, 1)
+    assert found.solver[0] == expected.solver[0] == "band-limited bounds"
+    assert_allclose(found.log_p, expected.log_p, rtol=1e-10)
+
+
 @pytest.mark.parametrize("ranker", [pytest.param(2, marks=pytest.mark.long), 5])
 def test_scores_do_not_fall_by_more_than_their_resolution(ranker):
     ranking = RANKERS[ranker]

@@ -423,7 +423,8 @@ class BandLimitedTails:
         logs: list[Complexes] = []
         # Where the range of floats is too small it is for some of the first nodes.
         few = SETTINGS.first_nodes
-        for part in (z[:few], *np.array_split(z[few:], max(1, -(-n_nodes // chunk)))):
+        rest = np.array_split(z[few:], max(1, -(-n_nodes // chunk)))
+        for part in filter(len, (z[:few], *rest)):
             logs.append(self._transform.at(theta, part, is_extreme, coarse))
             if not np.isfinite(logs[-1]).all():
                 break
