@@ -26,7 +26,7 @@ from sklearn_rankinf._engine.conditioning import (
     block_to_condition_on,
 )
 from sklearn_rankinf._engine.estimates import TailEstimates
-from sklearn_rankinf._engine.exact.bounds import TailBounds, bounding_increments
+from sklearn_rankinf._engine.exact.bounds import TailBounds
 from sklearn_rankinf._engine.exact.branch_and_bound import BranchAndBoundTails
 from sklearn_rankinf._engine.exact.enumeration import (
     MeetInTheMiddleTails,
@@ -38,7 +38,7 @@ from sklearn_rankinf._engine.exact.few_positives import FewPositives
 from sklearn_rankinf._engine.exact.integer_weights import nearly_step_of
 from sklearn_rankinf._engine.inversion.contour import is_steep
 from sklearn_rankinf._engine.inversion.ranking_transform import ClosedTransform
-from sklearn_rankinf._engine.inversion.trapezoid import DOUBT_OF_MERGED_TIES, LEFT_OF_MERGING
+from sklearn_rankinf._engine.inversion.trapezoid import without_merging
 from sklearn_rankinf._engine.listed import ROUNDING, ListedDistribution
 from sklearn_rankinf._engine.quantiles import bracketed, is_reached
 from sklearn_rankinf._engine.solvers import Solver, Tails, solve_in_turn
@@ -84,8 +84,6 @@ class ComputedSettings:
     # number of blocks.
     bottom: float = 1e-9
     most_blocks_at_bottom: int = 1_000_000
-    # Blocks of many are merged up to this ratio for a guaranteed bound.
-    ratio_of_bounding: float = 0.02
     # Ranks behind those of a perfect ranking within which near-maximum enumeration needs no others.
     near_the_last: int = 1000
     # Blocks up to which contours use the step of a lattice: those of more are merged.
@@ -186,14 +184,21 @@ class ComputedDistribution:
             inside[at_top] = False
         at_bottom = inside & (t < SETTINGS.bottom * self._std)
         if at_bottom.any() and self._n_blocks <= SETTINGS.most_blocks_at_bottom:
-            found.put(np.flatnonzero(at_bottom), self._tail_at_the_bottom(t[at_bottom], sign))
+            tails = self._tail_at_the_bottom(t[at_bottom], sign)
+            open_ = np.flatnonzero(tails.error.total > ACCEPTED)
+            if open_.size and self._branches is not None:
+                branching = self._branching_tail(*self._form.value(t[at_bottom][open_], sign))
+                branching.error.enclosure[branching.error.total > UNKNOWN] = np.inf
+                tails.put_better(open_, branching)
+            found.put(np.flatnonzero(at_bottom), tails)
             inside[at_bottom] = False
         left = np.flatnonzero(inside)
         if left.size:
             negligible = max(SETTINGS.negligible, SETTINGS.part_of_tolerance * self._tolerance)
             rest = partial(self._far_tail, log_negligible=math.log(negligible))
-            args = t[left], sign, self._mean, rest, self._tolerance or SETTINGS.unknown
-            found.put(left, about_the_mean(self._far_tail, *args))
+            enough = self._tolerance or UNKNOWN
+            tails = about_the_mean(self._far_tail, t[left], sign, self._mean, rest, enough)
+            found.put(left, tails)
             self._bound_unknown(found, left, t, sign)
         np.minimum(found.log_p, 0.0, out=found.log_p)
         return found
@@ -206,9 +211,6 @@ class ComputedDistribution:
         half = 0.5 * np.minimum(upper - lower, 100.0)
         width = np.expm1(half) + SETTINGS.rounding
         found = TailEstimates.of(upper - half, "hypergeometric bounds", enclosure=width)
-        open_ = np.flatnonzero(width > ACCEPTED)
-        if open_.size and self._branches is not None:
-            found.put_better(open_, self._branching_tail(*self._form.value(t[open_], sign)))
         unknown = np.flatnonzero(found.error.total > UNKNOWN)
         found.put(unknown, TailEstimates.of(upper[unknown], "upper bound", enclosure=np.inf))
         return found
@@ -261,15 +263,18 @@ class ComputedDistribution:
             log_p[beyond] = self._tails.log_upper_bound(counted, side)
             if self._tails.merges:
                 # Of many blocks no band is computed, but of merged ones that never add less.
-                bounding = bounding_increments(self._counted, SETTINGS.ratio_of_bounding)
-                blocks = bounding[1 if side > 0 else 0]
-                tails, form, _ = _tails_of_blocks(blocks, self._n_counted)
+                tails, form = self._bounding_tails(side)
                 upper = tails.log_upper_bound(*form.value(counted, side))
                 log_p[beyond] = np.minimum(log_p[beyond], upper)
         upper = np.maximum(self._bounds(t, sign)[1], np.finfo(float).tiny)
         log_p = np.minimum(log_p, np.log(upper))
         # No value that is reached is rarer than one placement.
         return np.maximum(log_p, -log_binomial(self._n_samples, self._n_positives))
+
+    @cached_method
+    def _bounding_tails(self, side: int) -> tuple[Tails, Form]:
+        """Lists and contours of merged blocks whose tails are no smaller, and their form."""
+        return _tails_of_blocks(self._tails.bounding_blocks(side), self._n_counted)[:2]
 
     def quantile(self, q: Floats, sign: int) -> Floats:
         """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
@@ -476,9 +481,9 @@ class ComputedDistribution:
         """
         found, coarse = (tail(t, sign) for tail in self._of_fewer_blocks)
         known = (found.error.total < 1.0) & (coarse.error.total < 1.0)
-        difference = np.where(known, found.log_p, 0.0) - np.where(known, coarse.log_p, 0.0)
-        found.log_p[:] += LEFT_OF_MERGING * difference
-        found.error.merging[:] += DOUBT_OF_MERGED_TIES * np.abs(difference) + coarse.error.total
+        log_p, merging = without_merging(found.log_p, coarse.log_p, known, has_ties=True)
+        found.log_p[:] = log_p
+        found.error.merging[:] += merging + coarse.error.total
         unknown = np.flatnonzero(~known)
         found.put(unknown, TailEstimates.unknown(unknown.shape))
         return found
@@ -761,7 +766,7 @@ def about_the_mean(
     sign: int,
     mean: float,
     rest: _FarTail | None = None,
-    enough: float = SETTINGS.unknown,
+    enough: float = UNKNOWN,
 ) -> TailEstimates:
     """Tails on either side of the mean, from those of values on the tail's side of the mean.
 

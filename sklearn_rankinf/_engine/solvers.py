@@ -568,8 +568,7 @@ class Tails:
         if self._transform is not None or self._n_blocks > SETTINGS.most_blocks_of_bounds:
             return self.log_bound(t, sign)
         ratio = 0.0 if self._n_blocks <= SETTINGS.unmerged_up_to else SETTINGS.ratio_far
-        bounding = bounding_increments(self._increments(None, math.inf), ratio)
-        blocks = bounding[1 if sign > 0 else 0]
+        blocks = self.bounding_blocks(sign, ratio)
         tilts, log_p = self._contour.tilts(t, sign), self.log_bounds(t, sign)[1]
         for tilt in np.unique(tilts[np.isfinite(tilts)]).tolist():
             same = tilts == tilt
@@ -604,6 +603,10 @@ class Tails:
         is_rough = self._tolerance >= ROUGH_TOLERANCE and self._n_blocks == self._n_samples
         above = SETTINGS.merge_roughly_above if is_rough else SETTINGS.merge_above
         return self._n_blocks > above and self._transform is None
+
+    def bounding_blocks(self, sign: int, ratio: float = SETTINGS.ratio) -> Increments:
+        """Merged blocks that never add less (sign 1) or more (sign -1)."""
+        return bounding_increments(self._increments(None, math.inf), ratio)[1 if sign > 0 else 0]
 
     def fewer_blocks(self) -> list[Increments]:
         """Merged blocks, and blocks that are merged further for comparison."""

@@ -71,7 +71,6 @@ def no_kept_tails(monkeypatch):
 def no_errors(monkeypatch):
     """No solver of exact distributions answers, so that only bounds are left."""
     monkeypatch.setattr(ComputedDistribution, "_far_tail", unknown)
-    monkeypatch.setattr(ComputedDistribution, "_branches", None)
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ class NearMaximum:
     def tail(
         self, t: Floats, sign: int, may_be_few: Callable[[float], bool] = lambda t: False
     ) -> TailEstimates:
-        """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), of no more placements than the limit.
+        """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), of no more outcomes than are listed.
 
         Lists beyond the first ranks are tried for values for which `may_be_few` is true.
         """

@@ -31,11 +31,7 @@ from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import TailEstimates, accepted_error
 from sklearn_rankinf._engine.inversion.ranking_transform import Transform
 from sklearn_rankinf._engine.inversion.tilts import EXTREME, Tilts
-from sklearn_rankinf._engine.inversion.trapezoid import (
-    DOUBT_OF_MERGED_TIES,
-    DOUBT_OF_MERGING,
-    LEFT_OF_MERGING,
-)
+from sklearn_rankinf._engine.inversion.trapezoid import without_merging
 from sklearn_rankinf._statistics import Complexes, Floats, Integers, cached_property
 
 
@@ -182,11 +178,9 @@ class BandLimitedTails:
         merging = np.zeros(s.shape)
         if self._transform.merged:
             coarse = _between(*self._log_bounds(s, sign, True))[0]
-            difference = np.where(known & np.isfinite(coarse), log_p - coarse, np.inf)
-            log_p = np.where(known, log_p + LEFT_OF_MERGING * difference, upper)
-            has_ties = self._transform.merges_ties
-            doubt = DOUBT_OF_MERGED_TIES if has_ties else DOUBT_OF_MERGING
-            merging = doubt * np.abs(difference)
+            both, has_ties = known & np.isfinite(coarse), self._transform.merges_ties
+            log_p, merging = without_merging(log_p, coarse, both, has_ties)
+            log_p, merging = np.where(both, log_p, 0.0), np.where(both, merging, np.inf)
         return TailEstimates.of(
             np.where(known, np.minimum(log_p, 0.0), upper),
             "band-limited bounds",

@@ -36,11 +36,9 @@ from sklearn_rankinf._engine.inversion.ranking_transform import Transform, large
 from sklearn_rankinf._engine.inversion.returns import Returns, first_nodes_and_returns
 from sklearn_rankinf._engine.inversion.tilts import EXTREME, Tilts
 from sklearn_rankinf._engine.inversion.trapezoid import (
-    DOUBT_OF_MERGED_TIES,
-    DOUBT_OF_MERGING,
-    LEFT_OF_MERGING,
     Nodes,
     exp_of_error,
+    without_merging,
 )
 from sklearn_rankinf._statistics import Complexes, Floats, Increments, Integers
 
@@ -439,11 +437,8 @@ class ContourInversion:
             coarser = self._nodes(contour, nodes.z.size, coarse=True)
             coarse = coarser.tail(s, sign, False, (), are_complete)[0]
             known &= np.isfinite(coarse)
-            difference = np.where(known, log_p, 0.0) - np.where(known, coarse, 0.0)
-            log_p = log_p + LEFT_OF_MERGING * difference
             has_ties = self._transform.merges_ties
-            doubt = DOUBT_OF_MERGED_TIES if has_ties else DOUBT_OF_MERGING
-            merging = doubt * np.abs(difference)
+            log_p, merging = without_merging(log_p, coarse, known, has_ties)
         if contour.side == sign:
             most = SETTINGS.largest_terms_dense if self._is_dense else SETTINGS.largest_terms
             most = SETTINGS.largest_terms_coarse if is_rough else most

@@ -37,11 +37,9 @@ from sklearn_rankinf._engine.inversion.bands import (
 from sklearn_rankinf._engine.inversion.returns import Returns, first_nodes_and_returns
 from sklearn_rankinf._engine.inversion.transform import geometric_rows
 from sklearn_rankinf._engine.inversion.trapezoid import (
-    DOUBT_OF_MERGED_TIES,
-    DOUBT_OF_MERGING,
-    LEFT_OF_MERGING,
     Nodes,
     exp_of_error,
+    without_merging,
 )
 from sklearn_rankinf._statistics import (
     Complexes,
@@ -414,7 +412,7 @@ class ManyHitsInversion:
     ) -> None:
         self._blocks = cache(blocks)
         self._n_positives, self._scale, self._tolerance = n_positives, scale, tolerance
-        self._doubt = DOUBT_OF_MERGED_TIES if has_ties else DOUBT_OF_MERGING
+        self._has_ties = has_ties
 
     def tail(self, s: Floats, sign: int) -> TailEstimates:
         """``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1), on the tail's side of the mean.
@@ -431,7 +429,7 @@ class ManyHitsInversion:
             contour, open_ = self._contour(sign, place), np.array(places)
             assert contour is not None
             for level in range(SETTINGS.n_levels):
-                found.put_better(open_, contour.tail(s[open_], level, self._doubt))
+                found.put_better(open_, contour.tail(s[open_], level, self._has_ties))
                 error = found.error.at(open_)
                 known = np.where(np.isfinite(error.total), found.log_p[open_], 0.0)
                 least = SETTINGS.good if level + 2 < SETTINGS.n_levels else SETTINGS.tolerable
@@ -559,7 +557,7 @@ class _Contour:
         exponents = self._log_mgfs[these, None] - np.multiply.outer(self._tilts[these], s)
         return np.asarray(np.fmin(np.fmin.reduce(exponents), 0.0))
 
-    def tail(self, s: Floats, level: int, doubt: float) -> TailEstimates:
+    def tail(self, s: Floats, level: int, has_ties: bool) -> TailEstimates:
         """Tails from the blocks of a level, compared with those of the one before."""
         fine, coarse = self._nodes(level + 1), self._nodes(level)
         if fine is None or coarse is None or not self._is_known:
@@ -568,9 +566,7 @@ class _Contour:
         log_p, unit = fine.tail(s, sign, False)
         other = coarse.tail(s, sign, False)[0]
         known = np.isfinite(log_p) & np.isfinite(other)
-        log_p, other = np.where(known, log_p, 0.0), np.where(known, other, 0.0)
-        difference = log_p - other
-        log_p = log_p + LEFT_OF_MERGING * difference
+        log_p, merging = without_merging(np.where(known, log_p, 0.0), other, known, has_ties)
         sizes = fine.sizes
         chain = self._chain(level + 1)
         assert chain is not None
@@ -582,7 +578,7 @@ class _Contour:
             rounding=SETTINGS.rounding + chain.left_out * sizes.sum() * unit,
             truncation=(_truncation(sizes) + returns) * unit,
             aliasing=exp_of_error(aliases),
-            merging=doubt * np.abs(difference),
+            merging=merging,
         )
         known &= (log_p < 1e-6) & (found.error.total < 1.0)
         found.error.truncation[~known] = np.inf

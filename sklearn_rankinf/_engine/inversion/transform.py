@@ -579,14 +579,11 @@ def _weights_in_turn(
 
     Those of as many blocks as the buffer holds are computed at once.
     """
-    n_together = max(1, buffer.size // max(1, int(n_rows.max()) * heads.shape[1]))
+    n_together = max(1, buffer.size // (max(1, int(n_rows.max())) * heads.shape[1]))
     for first in range(0, len(heads), n_together):
         some = slice(first, first + n_together)
         shape = max(1, int(n_rows[some].max())), *heads[some].shape
-        size = math.prod(shape)
-        # The rows of one block may be more than the buffer holds.
-        rows = (buffer if size <= buffer.size else np.empty(size, buffer.dtype))[:size]
-        rows = rows.reshape(shape)
+        rows = buffer[: math.prod(shape)].reshape(shape)
         yield from geometric_rows(heads[some], ratios[some], rows).swapaxes(0, 1)
 
 

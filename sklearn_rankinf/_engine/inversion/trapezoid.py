@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.fft import fft, ifft, irfft, next_fast_len
 from scipy.ndimage import maximum_filter1d
 
@@ -34,6 +34,18 @@ LEFT_OF_MERGING = 1.0 / 5.25
 DOUBT_OF_MERGING = 0.1
 # Merged blocks of equal scores err less regularly: all of the difference is doubtful.
 DOUBT_OF_MERGED_TIES = 1.0
+
+
+def without_merging(
+    log_p: Floats, coarse: Floats, known: NDArray[np.bool_], has_ties: bool
+) -> tuple[Floats, Floats]:
+    """Logs of tails from those of merged blocks and of blocks merged further, and their errors.
+
+    Those that are not known stay as they are.
+    """
+    difference = np.where(known, log_p, 0.0) - np.where(known, coarse, 0.0)
+    doubt = DOUBT_OF_MERGED_TIES if has_ties else DOUBT_OF_MERGING
+    return log_p + LEFT_OF_MERGING * difference, doubt * np.abs(difference)
 
 
 @dataclass(frozen=True)
