@@ -417,7 +417,7 @@ class Runs:
     @classmethod
     def of(cls, metric: Metric, sample: Sample, draws: Draws) -> Runs:
         """Evaluate the metric in each query."""
-        values = values_of_queries(metric, sample)
+        values = values_of_queries(metric, sample.lists_of_queries)
         check_several_queries(len(values))
         return cls(metric, sample, values, _clusters_of_queries(sample.design), draws)
 

@@ -375,7 +375,7 @@ def metric_interval(
         sample = Sample.read(y_true, y_score, pos_label=pos_label, groups=groups)
         return interval_over_queries(
             chosen,
-            values_of_queries(chosen, sample)[:, 0],
+            values_of_queries(chosen, sample.lists_of_queries)[:, 0],
             (sample.n_items, sample.n_positives),
             confidence_level,
             method,

@@ -322,7 +322,7 @@ def metric_multiple_comparison_test(
         raise ValueError(f"y_score has one ranker, {names[0]!r}: a comparison needs at least 2.")
     own = _pairs_of(names, reference)
     if groups is not None:
-        family = _Family.of_queries(chosen, values_of_queries(chosen, sample))
+        family = _Family.of_queries(chosen, values_of_queries(chosen, sample.lists_of_queries))
         n_queries: int | None = len(sample.design.names["groups"])
     else:
         family = _Family.of_sample(chosen.at(sample.n_items), sample)

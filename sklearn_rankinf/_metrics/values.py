@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Self
@@ -15,9 +15,9 @@ from sklearn_rankinf._metrics.influence import delete_one_influence
 from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,
-    Sample,
     check_average,
     check_k,
+    read_ranking,
     shown,
     warn_caller,
 )
@@ -126,7 +126,7 @@ class CallableMetric(Metric):
             The value, with a warning and 0.0 if it is undefined.
         """
         check_of_user(self)
-        ranking = Sample.read(y_true, y_score, pos_label=pos_label, needs_ties=False).rankings[0]
+        ranking = read_ranking(y_true, y_score, pos_label)
         value = float(value_of(self, ranking))
         message = undefined_value(self, ranking)
         if message is not None:
@@ -191,13 +191,10 @@ def influence_of(metric: Statistic, ranking: Ranking) -> Influence:
     return delete_one_influence(statistic, ranking.tie_sizes, ranking.hits, is_sum=is_sum)
 
 
-def values_of_queries(metric: Metric, sample: Sample) -> Floats:
+def values_of_queries(metric: Metric, lists: Sequence[Mapping[Any, Ranking]]) -> Floats:
     """Values of a metric for each query, one column for each ranker; 0 without positives."""
-    columns = []
-    for ranker in range(len(sample.scores)):
-        rankings = sample.of_queries(ranker)
-        columns.append([float(value_of(metric, ranking)) for ranking in rankings.values()])
-    warn_of_undefined_queries(metric, rankings)
+    columns = [[float(value_of(metric, own)) for own in rankings.values()] for rankings in lists]
+    warn_of_undefined_queries(metric, lists[-1])
     return np.array(columns).T
 
 

@@ -16,20 +16,17 @@ from sklearn_rankinf._ranking.estimators import (
     read_splits,
     rows,
 )
-from sklearn_rankinf._ranking.exact_numbers import (
-    as_exact_numbers,
-    block_of_each,
-    joined,
-    rank_order,
-)
-from sklearn_rankinf._ranking.ranking import Ranking
+from sklearn_rankinf._ranking.ranking import Ranking, read_ranking
 from sklearn_rankinf._ranking.sample import Design, Sample
+from sklearn_rankinf._ranking.tables import class_names, holds_rankers
 from sklearn_rankinf._ranking.validation import (
     PosLabel,
+    as_exact_numbers,
     as_floats,
     as_numbers,
     as_seed_sequence,
     as_shape,
+    block_of_each,
     check_alternative,
     check_average,
     check_between,
@@ -46,9 +43,9 @@ from sklearn_rankinf._ranking.validation import (
     check_real,
     check_tie_sizes,
     check_verbose,
-    class_names,
-    holds_rankers,
+    joined,
     numbered,
+    rank_order,
     read_labels,
     resolve_each_k,
     resolve_k,

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._ranking.exact_numbers import joined, rank_order
 from sklearn_rankinf._ranking.validation import (
     PosLabel,
     as_labels,
@@ -18,8 +17,10 @@ from sklearn_rankinf._ranking.validation import (
     check_lengths,
     check_pos_label,
     check_two_labels,
+    joined,
     mark_positives,
     not_one_dimensional,
+    rank_order,
 )
 
 try:

@@ -10,8 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankinf._ranking.exact_numbers import rank_order
-from sklearn_rankinf._ranking.validation import PosLabel, as_binary, as_counts, first_wrong
+from sklearn_rankinf._ranking.validation import (
+    PosLabel,
+    as_binary,
+    as_counts,
+    first_wrong,
+    rank_order,
+)
 from sklearn_rankinf._statistics import cached_property
 
 
@@ -316,3 +321,45 @@ def _check_hits(tie_sizes: NDArray[np.int64], hits: NDArray[np.int64]) -> None:
     ):
         if wrong.any():
             raise ValueError(f"{message}; got {first_wrong(values, wrong)}.")
+
+
+def read_ranking(y_true: Any, y_score: Any, pos_label: PosLabel) -> Ranking:
+    """Read labels and scores, or the ranking that takes their place."""
+    refuse_estimator(y_true)
+    if isinstance(y_true, Ranking) or y_score is None:
+        return given_ranking(y_true, y_score, needs_ties=False)
+    return Ranking.from_scores(y_true, y_score, pos_label=pos_label)
+
+
+def refuse_estimator(y_true: Any) -> None:
+    """Raise an error if a function of labels and scores is called as a scorer."""
+    if hasattr(y_true, "fit"):
+        raise TypeError(
+            f"y_true must be labels; got an estimator, {type(y_true).__name__}: a function of "
+            "(y_true, y_score) is not a scorer; pass scoring=make_significance_scorer(...), "
+            "or sklearn.metrics.make_scorer(function, response_method=('decision_function', "
+            "'predict_proba')) for a score."
+        )
+
+
+def given_ranking(y_true: Any, y_score: Any, needs_ties: bool) -> Ranking:
+    """A ranking that takes the place of labels and scores."""
+    if isinstance(y_true, Ranking):
+        if y_score is not None:
+            raise TypeError(
+                "y_score must be left out when y_true is a Ranking, which contains the order; "
+                f"got y_score of type {type(y_score).__name__}."
+            )
+        if needs_ties and not y_true.has_all_ties:
+            raise ValueError(
+                "The null distribution depends on ties among the negatives, which are unknown in a "
+                "Ranking with has_all_ties=False; count all scores, as "
+                "Ranking.from_dask(..., counts='all') does, or, if equal scores are rare, use the "
+                "null distribution without ties, such as ap_null_distribution(n_samples, "
+                "n_positives)."
+            )
+        return y_true
+    raise TypeError(
+        f"y_score is missing: pass the scores with y_true (got {type(y_true).__name__}), or "
+        "pass a Ranking as y_true."
+    )

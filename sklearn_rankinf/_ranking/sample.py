@@ -11,19 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._ranking.exact_numbers import block_of_each
-from sklearn_rankinf._ranking.ranking import Ranking, counts_by_block
+from sklearn_rankinf._ranking.ranking import (
+    Ranking,
+    counts_by_block,
+    given_ranking,
+    refuse_estimator,
+)
+from sklearn_rankinf._ranking.tables import as_label_table, class_names, has_classes
 from sklearn_rankinf._ranking.validation import (
     PosLabel,
     as_binary,
-    as_label_table,
     as_labels,
     as_relevances,
     as_scores,
     as_weights,
+    block_of_each,
     check_lengths,
-    class_names,
-    has_classes,
     has_grades,
     mark_positives,
     numbered,
@@ -252,16 +255,10 @@ class Sample:
         and 0 for negatives; ``"none"`` reads labels alone. Ties of negatives, which `needs_ties`,
         matter for every null distribution.
         """
-        if hasattr(y_true, "fit"):
-            raise TypeError(
-                f"y_true must be labels; got an estimator, {type(y_true).__name__}: a function of "
-                "(y_true, y_score) is not a scorer; pass scoring=make_significance_scorer(...), "
-                "or sklearn.metrics.make_scorer(function, response_method=('decision_function', "
-                "'predict_proba')) for a score."
-            )
+        refuse_estimator(y_true)
         if columns in ("", "classes") and (isinstance(y_true, Ranking) or y_score is None):
             _check_has_items(y_true, y_score, design)
-            ranking = _given_ranking(y_true, y_score, needs_ties)
+            ranking = given_ranking(y_true, y_score, needs_ties)
             read = Design.read(ranking.n_samples, **design)
             return cls(np.empty((0, 1)), (), ["ranking"], read, ranking)
         labels: NDArray[Any]
@@ -327,12 +324,17 @@ class Sample:
         sizes = self.rankings[ranker].tie_sizes
         return None if sizes.max() == 1 else sizes
 
-    def of_queries(self, ranker: int = 0) -> dict[Any, Ranking]:
-        """The ranking of each query by one ranker."""
-        return {
-            query: Ranking(*counts_by_block(self.positive[rows], self.scores[ranker][rows]))
-            for query, rows in self.design.rows_of_queries().items()
-        }
+    @property
+    def lists_of_queries(self) -> list[dict[Any, Ranking]]:
+        """The rankings of all queries by each ranker."""
+        positive, queries = self.positive, self.design.rows_of_queries()
+        return [
+            {
+                query: Ranking(*counts_by_block(positive[rows], scores[rows]))
+                for query, rows in queries.items()
+            }
+            for scores in self.scores
+        ]
 
     @property
     def n_without_positives(self) -> int:
@@ -379,29 +381,6 @@ def _check_has_items(y_true: Any, y_score: Any, design: Mapping[str, Any]) -> No
                 f"identify the samples; got y_true of type {type(y_true).__name__} and y_score of "
                 f"type {type(y_score).__name__}."
             )
-
-
-def _given_ranking(y_true: Any, y_score: Any, needs_ties: bool) -> Ranking:
-    """A ranking that takes the place of labels and scores."""
-    if isinstance(y_true, Ranking):
-        if y_score is not None:
-            raise TypeError(
-                "y_score must be left out when y_true is a Ranking, which contains the order; "
-                f"got y_score of type {type(y_score).__name__}."
-            )
-        if needs_ties and not y_true.has_all_ties:
-            raise ValueError(
-                "The null distribution depends on ties among the negatives, which are unknown in a "
-                "Ranking with has_all_ties=False; count all scores, as "
-                "Ranking.from_dask(..., counts='all') does, or, if equal scores are rare, use the "
-                "null distribution without ties, such as ap_null_distribution(n_samples, "
-                "n_positives)."
-            )
-        return y_true
-    raise TypeError(
-        f"y_score is missing: pass the scores with y_true (got {type(y_true).__name__}), or "
-        "pass a Ranking as y_true."
-    )
 
 
 def _read_binary(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from inspect import currentframe
 from numbers import Integral, Rational, Real
 from typing import Any, TypeAlias
@@ -14,15 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_random_state
 
-from sklearn_rankinf._ranking.exact_numbers import LARGEST_WHOLE, as_exact_numbers, joined
-from sklearn_rankinf._statistics import Floats, Integers
-
 PosLabel: TypeAlias = float | str | bool
 """Type of a positive label: a number, a string or a boolean."""
 
 
 _N_SHOWN = 5  # labels listed in an error message
 _NUMBERS = (Real, Decimal, np.bool_)
+# Floating-point numbers hold all integers up to this one.
+LARGEST_WHOLE = 2.0**53
 
 
 def as_binary(
@@ -124,7 +124,7 @@ def mark_positives(
     The second returned value is the list of distinct labels.
     """
     check_pos_label(pos_label)
-    distinct = _distinct(labels)
+    distinct = distinct_labels(labels)
     check_two_labels(distinct, pos_label)
     # NumPy rounds integers and strips null characters when it compares, Python does not.
     known = pos_label.item() if isinstance(pos_label, np.generic) else pos_label
@@ -151,18 +151,18 @@ def check_two_labels(distinct: list[Any], pos_label: PosLabel) -> None:
     """Raise an error for more than two labels, or for two labels without pos_label."""
     if len(distinct) > 2:
         raise ValueError(
-            f"y_true holds {len(distinct)} different labels ({_listed(distinct)}), but must hold "
+            f"y_true holds {len(distinct)} different labels ({listed(distinct)}), but must hold "
             "two: call once per class, with y_true == label and the scores of that class "
             "(of the metrics, only 'dcg' and 'ndcg' in metric_test accept grades of relevance)."
         )
     if len(distinct) == 2 and pos_label not in distinct:
         raise ValueError(
             f"pos_label={shown(pos_label)} is not a label of y_true, whose labels are "
-            f"{_listed(distinct)}: pass one of them as pos_label."
+            f"{listed(distinct)}: pass one of them as pos_label."
         )
 
 
-def _distinct(labels: NDArray[Any]) -> list[Any]:
+def distinct_labels(labels: NDArray[Any]) -> list[Any]:
     """Return the sorted distinct labels; a set is faster for strings, sorting for numbers."""
     by_hash = labels.dtype.kind in "UO"
     return sorted(set(labels.tolist())) if by_hash else np.unique(labels).tolist()
@@ -231,7 +231,7 @@ def as_relevances(y_true: Any) -> NDArray[np.float64]:
 def as_scores(y_score: Any, name: str = "y_score") -> NDArray[Any]:
     """Read scores as an array of finite real numbers that compare exactly.
 
-    Integers, fractions and decimals that no type of NumPy holds stay objects of Python.
+    NDArray[np.int64], fractions and decimals that no type of NumPy holds stay objects of Python.
     """
     return _as_reals(y_score, name, "drop such samples or give them a score")
 
@@ -312,122 +312,6 @@ def check_lengths(n_labels: int, n_scores: int, name: str = "y_score") -> None:
         )
 
 
-def holds_rankers(y_score: Any, in_columns: bool = True) -> bool:
-    """Whether scores are those of several rankers, by name, or in the columns of an array."""
-    is_named = isinstance(y_score, Mapping) or hasattr(y_score, "columns")
-    return is_named or (in_columns and _n_columns(y_score) != 1)
-
-
-def has_classes(y_true: Any, y_score: Any) -> bool:
-    """Whether labels and scores are of several classes, with one column of scores per class."""
-    if y_score is None:
-        return False
-    n_columns = _n_columns(y_score)
-    if n_columns < 2:
-        return False
-    # Two columns of scores for two labels are a mistake: only the positive class is needed.
-    return n_columns > 2 or _n_columns(y_true) > 1 or len(_distinct(as_labels(y_true))) > 2
-
-
-def _n_columns(values: Any) -> int:
-    shape = getattr(values, "shape", None)
-    if shape is None:
-        try:
-            shape = np.shape(values)
-        except ValueError:
-            return 1  # ragged input raises an error when it is read
-    return int(shape[1]) if len(shape) == 2 else 1
-
-
-def as_label_table(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray[np.bool_], NDArray[Any]]:
-    """Read multiclass labels, or an indicator matrix, and the scores of every class."""
-    scores = _as_score_table(y_score)
-    if _n_columns(y_true) > 1:
-        labels = _indicators(y_true, scores.shape)
-    else:
-        labels = _one_column_a_class(as_labels(y_true), scores.shape)
-    return labels, scores
-
-
-def _as_score_table(y_score: Any) -> NDArray[Any]:
-    """Read scores of several classes as finite numbers that compare exactly."""
-    table = _as_table(y_score, "y_score")
-    wrong = ~np.isfinite(table)
-    if wrong.any():
-        raise ValueError(
-            f"y_score must be finite; got {_first_cell(table, wrong)}: drop such samples or "
-            "give them a score."
-        )
-    may_be_rounded = bool(np.abs(table).max() >= LARGEST_WHOLE)
-    columns = _columns_of(y_score, may_be_rounded)
-    exact = "f" if may_be_rounded else "biuf"
-    if all(column.dtype.kind in exact and column.itemsize <= 8 for column in columns):
-        return table
-    return joined(columns).reshape(table.T.shape).T
-
-
-def _columns_of(table: Any, may_be_rounded: bool) -> list[NDArray[Any]]:
-    """Columns of a table, each with the type of its numbers."""
-    if hasattr(table, "iloc"):
-        return [np.asarray(table.iloc[:, number]) for number in range(table.shape[1])]
-    if hasattr(table, "columns"):
-        return [np.asarray(table[name]) for name in table.columns]
-    array = np.asarray(table)
-    if may_be_rounded and not hasattr(table, "dtype"):
-        array = np.array(table, dtype=object)
-    return list(array.T)
-
-
-def class_names(y_true: Any) -> list[Any]:
-    """Names of the classes: distinct labels, or the columns of an indicator matrix."""
-    if _n_columns(y_true) <= 1:
-        return _distinct(as_labels(y_true))
-    return list(getattr(y_true, "columns", range(_n_columns(y_true))))
-
-
-def _indicators(y_true: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    table = _as_table(y_true, "y_true")
-    if table.shape != shape:
-        raise ValueError(
-            "y_true as an indicator matrix and y_score must have the same shape; got "
-            f"{table.shape} and {shape}."
-        )
-    wrong = (table != 0.0) & (table != 1.0)
-    if wrong.any():
-        raise ValueError(
-            f"y_true as an indicator matrix must hold 0 and 1; got {_first_cell(table, wrong)}."
-        )
-    return np.asarray(table == 1.0)
-
-
-def _one_column_a_class(labels: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    check_lengths(len(labels), shape[0])
-    distinct = _distinct(labels)
-    if len(distinct) != shape[1]:
-        raise ValueError(
-            f"y_true holds {len(distinct)} classes ({_listed(distinct)}), but y_score has "
-            f"{shape[1]} columns: pass one column per class of y_true, in sorted order; if y_true "
-            "lacks samples of a class, pass it as an indicator matrix made by "
-            "sklearn.preprocessing.label_binarize(y_true, classes=...)."
-        )
-    return np.stack([np.asarray(labels == label, dtype=bool) for label in distinct], axis=1)
-
-
-def _as_table(values: Any, name: str) -> NDArray[np.float64]:
-    """Read a container with several columns as numbers."""
-    try:
-        table = check_array(values, dtype=np.float64, ensure_all_finite=False)
-    except (ValueError, OverflowError) as error:
-        raise ValueError(f"{name} cannot be read as a table of numbers: {error}") from error
-    return np.asarray(table)
-
-
-def _first_cell(table: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
-    """Describe the first wrong value of a table and its position."""
-    row, column = (int(index[0]) for index in np.nonzero(wrong))
-    return f"{table[row, column].item()!r} at row {row}, column {column}"
-
-
 def _as_vector(values: Any, name: str) -> NDArray[Any]:
     """Read a container as a non-empty 1-D array; a single column counts as one."""
     if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "biuf":
@@ -501,7 +385,7 @@ def _lacks_type(values: NDArray[Any], types: Any) -> NDArray[np.bool_]:
     return np.fromiter((not isinstance(value, types) for value in values), bool, len(values))
 
 
-def _listed(values: list[Any]) -> str:
+def listed(values: list[Any]) -> str:
     listed = ", ".join(map(shown, values[:_N_SHOWN]))
     return listed + (", ..." if len(values) > _N_SHOWN else "")
 
@@ -571,6 +455,72 @@ def _is_missing(value: Any) -> bool:
         return bool(value != value)
     except TypeError:
         return True  # pandas.NA
+
+
+# Arrays of numbers that compare exactly, whatever their types are, and their order.
+
+
+def as_exact_numbers(numbers: Sequence[Any]) -> NDArray[Any]:
+    """Finite numbers as an array of integers or floats if it holds all of them without rounding.
+
+    Otherwise the array has the type object, and its numbers compare as they do in Python.
+    """
+    values = [_plain(number) for number in numbers]
+    if values and all(isinstance(value, int) for value in values):
+        least, largest = min(values), max(values)
+        for dtype in (np.int64, np.uint64):
+            if np.iinfo(dtype).min <= least and largest <= np.iinfo(dtype).max:
+                return np.array(values, dtype=dtype)
+        return _objects(values)
+    try:
+        floats = [float(value) for value in values]
+    except OverflowError:
+        floats = []
+    # Python compares numbers of different types without rounding.
+    if len(floats) == len(values) and all(a == b for a, b in zip(floats, values, strict=True)):
+        return np.array(floats)
+    if {Decimal, Fraction} <= {*map(type, values)}:
+        # These two types are the only ones that Python does not compare.
+        values = [Fraction(value) if isinstance(value, Decimal) else value for value in values]
+    return _objects(values)
+
+
+def joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Concatenate arrays of numbers; different types are not rounded to a common one."""
+    if len({array.dtype for array in arrays}) == 1 and arrays[0].dtype != object:
+        return np.concatenate(arrays)
+    return as_exact_numbers([number for array in arrays for number in array.tolist()])
+
+
+def _plain(number: Any) -> Any:
+    """A number of NumPy as one of Python with the same value."""
+    if isinstance(number, np.longdouble):
+        return Fraction(*number.as_integer_ratio())
+    return number.item() if isinstance(number, np.generic) else number
+
+
+def _objects(values: list[Any]) -> NDArray[Any]:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def rank_order(scores: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Order the scores, best first, and count the samples with each value."""
+    # The order within a block is arbitrary: the fastest ascending sort, reversed, is sufficient.
+    order = np.argsort(scores)[::-1]
+    ordered = scores[order]
+    changes = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    edges = np.concatenate([[0], changes, [len(scores)]])
+    return order, edges[1:] - edges[:-1]
+
+
+def block_of_each(scores: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the block of equal scores of each sample, 0 for the best, and the block sizes."""
+    order, tie_sizes = rank_order(scores)
+    places = np.empty(order.size, dtype=np.int64)
+    places[order] = np.repeat(np.arange(tie_sizes.size), tie_sizes)
+    return places, tie_sizes
 
 
 # Numbers and options. Each reader returns Python's own type, in which computations are made.
@@ -699,7 +649,7 @@ def check_counts(n_samples: Any, n_positives: Any) -> tuple[int, int]:
     return n, m
 
 
-def check_tie_sizes(tie_sizes: ArrayLike | None, n_samples: int) -> Integers | None:
+def check_tie_sizes(tie_sizes: ArrayLike | None, n_samples: int) -> NDArray[np.int64] | None:
     """Return the sizes as integers, or None if every block has a single item."""
     if tie_sizes is None:
         return None
@@ -793,7 +743,7 @@ def check_confidence_level(confidence_level: Any) -> float:
     return level
 
 
-def resolve_each_k(k: Any, n_samples: int) -> int | Integers:
+def resolve_each_k(k: Any, n_samples: int) -> int | NDArray[np.int64]:
     """Cut-off ranks from ints and fractions: an int for a scalar, else an array."""
     try:
         n_dimensions = np.ndim(k)
@@ -826,7 +776,7 @@ def check_average(average: Any) -> str | None:
     return None if found is None else str(found)
 
 
-def as_numbers(values: Any, name: str) -> Floats:
+def as_numbers(values: Any, name: str) -> NDArray[np.float64]:
     """Read one number or an array of numbers, nan included, as floats."""
     if type(values) is float or (isinstance(values, np.ndarray) and values.dtype == np.float64):
         return np.asarray(values)
@@ -843,7 +793,7 @@ def as_numbers(values: Any, name: str) -> Floats:
     raise TypeError(f"{name} must hold real numbers; got {_typed(values)}.")
 
 
-def check_levels(alpha: Any) -> Floats:
+def check_levels(alpha: Any) -> NDArray[np.float64]:
     """Read one or more significance levels as floats."""
     try:
         levels = as_numbers(alpha, "alpha")

@@ -237,7 +237,7 @@ def significance_of_queries(
             strata=strata,
             clusters=clusters,
         )
-        rankings = sample.of_queries()
+        rankings = sample.lists_of_queries[0]
         if sample.design.restrictions:
             check_no_closed_form(options["method"], RESTRICTED)
             joint = _JointRows(metric, sample, list(rankings.values()))

@@ -175,7 +175,7 @@ def test_rows_and_reversal():
 
 def test_queries_of_a_sample():
     sample = Sample.read(LABELS, {"a": SCORES}, columns="rankers", groups=[*"qpqqp"])
-    rankings = sample.of_queries()
+    rankings = sample.lists_of_queries[0]
     assert list(rankings) == ["q", "p"]
     assert rankings["q"].hits.tolist() == [1, 1, 0]
     assert rankings["p"].tie_sizes.tolist() == [1, 1]
