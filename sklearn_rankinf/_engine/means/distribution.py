@@ -63,8 +63,9 @@ class MeanSettings:
     # Common multiples of ranks up to this one, and multiples of these, at which it is sampled too.
     max_multiple: int = 10**9
     n_multiples: int = 8
-    # Contours of a larger error are replaced by a lattice of this many cells, fewer if forward
-    # passes are needed, which may take this number of additions.
+    # Contours of a larger error are replaced by a lattice of this many cells; by one of fewer cells
+    # if forward passes are needed, which may take this number of additions, and where bands are
+    # not accurate enough.
     error_for_lattice: float = 1e-4
     n_cells: int = 1 << 20
     n_cells_of_passes: int = 1 << 17
@@ -423,7 +424,9 @@ class MeanDistribution:
 
     def _put_on_lattice(self, found: TailEstimates, t: Floats, sign: int) -> None:
         """Take tails on a lattice, in place, where errors are large and theirs are smaller."""
-        weak = np.flatnonzero(found.error.total > SETTINGS.error_for_lattice)
+        s = SETTINGS
+        worth = s.error_for_band if self._has_long_lattice else s.error_for_lattice
+        weak = np.flatnonzero(found.error.total > worth)
         if weak.size and self._lattice is not None:
             found.put_better(weak, self._on_lattice(self._lattice, t[weak], sign))
 
