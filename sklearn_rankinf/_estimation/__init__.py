@@ -1,6 +1,6 @@
 """Estimates of metrics: intervals, and comparisons of rankers.
 
-estimates       a metric of a ranking as an estimate, with its variance and limits
+estimates       a metric of a ranking, or its mean, as an estimate; intervals as results
 limits          intervals and tests from values, variances and counts
 intervals       confidence intervals of a metric
 binormal        the binormal model of scores
@@ -8,7 +8,7 @@ binormal_curve  the precision-recall curve of the binormal model
 comparison      comparison of two rankings
 comparison_methods  the methods of comparisons, one table
 multiple_comparison  comparison of several rankings
-simultaneous    the maximum of correlated t statistics
+simultaneous    the maximum of correlated t statistics, and Holm's method
 """
 
 from sklearn_rankinf._estimation import limits
@@ -21,20 +21,18 @@ from sklearn_rankinf._estimation.comparison import (
 from sklearn_rankinf._estimation.comparison_methods import COMPARISONS, Difference
 from sklearn_rankinf._estimation.estimates import (
     Estimate,
+    MetricIntervalResult,
     check_has_influence,
     choose_method,
-    influence_of_items,
-)
-from sklearn_rankinf._estimation.intervals import (
-    MetricIntervalResult,
     in_parentheses,
+    influence_of_items,
     interval_of_ranking,
     interval_over_queries,
-    metric_interval,
 )
+from sklearn_rankinf._estimation.intervals import metric_interval
 from sklearn_rankinf._estimation.limits import t_quantile
 from sklearn_rankinf._estimation.multiple_comparison import (
     MetricMultipleComparisonTestResult,
-    holm,
     metric_multiple_comparison_test,
 )
+from sklearn_rankinf._estimation.simultaneous import holm

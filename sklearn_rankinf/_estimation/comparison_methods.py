@@ -19,9 +19,11 @@ from sklearn_rankinf._estimation.estimates import (
     IntervalMethod,
     check_has_influence,
     covariance_of_values,
+    mean_interval,
+    mean_limits,
     recommended_interval,
+    standard_error_of_mean,
 )
-from sklearn_rankinf._estimation.intervals import mean_interval, mean_limits, standard_error_of_mean
 from sklearn_rankinf._metrics import (
     check_several_queries,
     slope_at,

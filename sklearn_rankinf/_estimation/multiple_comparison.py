@@ -36,6 +36,7 @@ from sklearn_rankinf._estimation.simultaneous import (
     all_pairs,
     best_pvalues,
     difference_contrasts,
+    holm,
     single_step,
 )
 from sklearn_rankinf._metrics import (
@@ -566,12 +567,3 @@ class _Family:
             )
             low, high = mover_limits(*one, *other, correlation)
         return np.minimum(low, 0.0), np.maximum(high, 0.0)
-
-
-def holm(pvalue: Floats) -> Floats:
-    """Holm's adjusted p-values: the i-th smallest of n times n - i + 1, made non-decreasing."""
-    order = np.argsort(pvalue, kind="stable")
-    stepped = pvalue[order] * np.arange(pvalue.size, 0, -1)
-    adjusted = np.empty(pvalue.size)
-    adjusted[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
-    return adjusted

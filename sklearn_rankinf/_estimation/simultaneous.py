@@ -232,3 +232,12 @@ def best_pvalues(
                 largest, rows[known], df, rng, alternative="greater", n_directions=n_directions
             )
     return pvalue
+
+
+def holm(pvalue: Floats) -> Floats:
+    """Holm's adjusted p-values: the i-th smallest of n times n - i + 1, made non-decreasing."""
+    order = np.argsort(pvalue, kind="stable")
+    stepped = pvalue[order] * np.arange(pvalue.size, 0, -1)
+    adjusted = np.empty(pvalue.size)
+    adjusted[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
+    return adjusted

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.optimize import brentq
 
-from sklearn_rankinf._estimation.intervals import mean_limits
+from sklearn_rankinf._estimation.estimates import mean_limits
 from sklearn_rankinf._estimation.limits import (
     ListsOfTwo,
     average_precision_limits,

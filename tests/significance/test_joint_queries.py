@@ -15,7 +15,7 @@ import pytest
 from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 
 from sklearn_rankinf import Bedroc, Ranking, RecallAtK, average_precision_test, metric_test
-from sklearn_rankinf._estimation.multiple_comparison import holm
+from sklearn_rankinf._estimation.simultaneous import holm
 from sklearn_rankinf._permutation import draws as sampling
 
 Z = 4.5

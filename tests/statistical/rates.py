@@ -20,8 +20,7 @@ from scipy.special import ndtr
 from sklearn_rankinf import Ranking
 from sklearn_rankinf._estimation.comparison import _compare
 from sklearn_rankinf._estimation.comparison_methods import Difference, pvalue_of_swaps
-from sklearn_rankinf._estimation.estimates import Estimate, interval_methods
-from sklearn_rankinf._estimation.intervals import mean_interval
+from sklearn_rankinf._estimation.estimates import Estimate, interval_methods, mean_interval
 from sklearn_rankinf._permutation.draws import Draws
 from sklearn_rankinf._permutation.swaps import SignFlipSampler
 from sklearn_rankinf._ranking import Sample
