@@ -17,7 +17,7 @@ Sections and equations are those of doc/theory.rst.
 
 Modules, in reading order: calls go from `distribution` upwards
 ---------------------------------------------------------------
-canonical           `CanonicalSum`: what is counted, in which blocks, with which weights
+canonical           `CanonicalSum`: what is counted, in which blocks, with which weights; moments
 estimates           `ErrorEstimate`: one error budget of six parts; `TailEstimates`; `SOLVERS`
 exact/              enumeration, counting, branch and bound, guaranteed bounds
 inversion/          tilts, transform, contours of several kinds, bounds on a finite band
@@ -89,12 +89,9 @@ tolerance       relative error that the caller accepts
 """
 
 from sklearn_rankinf._engine.cache import DistributionCache
-from sklearn_rankinf._engine.computed import UNKNOWN
-from sklearn_rankinf._engine.distribution import (
-    exact_distribution,
-    exact_mean_and_variance,
-    exact_standard_deviation,
-)
+from sklearn_rankinf._engine.canonical import exact_mean_and_variance, exact_standard_deviation
+from sklearn_rankinf._engine.distribution import exact_distribution
+from sklearn_rankinf._engine.estimates import UNKNOWN
 from sklearn_rankinf._engine.exact.hits import HitsDistribution
 from sklearn_rankinf._engine.listed import (
     BoundedDistribution,

@@ -36,6 +36,8 @@ from sklearn_rankinf._statistics import (
     grouped_increments,
     horizon_of,
     increments_of,
+    mean_and_variance,
+    mean_and_variance_of_sum,
     merged_increments,
 )
 
@@ -53,6 +55,8 @@ _ROUNDING = 2e-15
 _LARGEST_ROUNDING = 1e-3
 # Ranks of hits that are added up together.
 _RANKS_TOGETHER = 1 << 22
+# Variances from here to the inverse are computed in the unit of the statistic.
+_SMALLEST_SQUARE = 1e-250
 # Ratio up to which ranks are merged to sum all weights.
 _RATIO_OF_SUMS = 0.05
 
@@ -317,3 +321,37 @@ def step_of(increments: Increments) -> float:
         if larger == n_steps or larger > _MOST_STEPS:
             return 0.0
         n_steps = larger
+
+
+def exact_mean_and_variance(
+    statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
+) -> tuple[float, float]:
+    """Exact mean and variance; O(1) in n for untied average precision, O(blocks) else."""
+    if n_positives in (0, n_samples):
+        return constant_value(statistic, n_samples, n_positives), 0.0
+    with np.errstate(over="ignore"):
+        mean, variance = mean_and_variance_of_sum(statistic, n_samples, n_positives, tie_sizes)
+    return mean + statistic.offset(n_samples, n_positives), variance
+
+
+def exact_standard_deviation(
+    statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
+) -> float:
+    """Exact standard deviation, also where floats don't hold the variance."""
+    problem = statistic, n_samples, n_positives, tie_sizes
+    variance = exact_mean_and_variance(*problem)[1]
+    if _SMALLEST_SQUARE < variance < 1.0 / _SMALLEST_SQUARE or n_positives in (0, n_samples):
+        return math.sqrt(variance)
+    canonical = CanonicalSum.of_problem(*problem)
+    _, variance = mean_and_variance(canonical.blocks, canonical.n_counted)
+    return canonical.form.scale * math.sqrt(variance)
+
+
+def constant_value(statistic: Statistic, n_samples: int, n_positives: int) -> float:
+    """Value of the statistic where no item or every item is a hit."""
+    if n_positives == 0:
+        return 0.0
+    every = grouped_increments(statistic, n_samples, n_positives, None, _RATIO_OF_SUMS)
+    # Rounding must not exceed what cannot be exceeded.
+    total = min(every.total(every.sizes), statistic.best(n_samples, n_positives))
+    return float(total) + statistic.offset(n_samples, n_positives)

@@ -25,7 +25,7 @@ from sklearn_rankinf._engine.conditioning import (
     ConditionedTails,
     block_to_condition_on,
 )
-from sklearn_rankinf._engine.estimates import TailEstimates
+from sklearn_rankinf._engine.estimates import UNKNOWN, TailEstimates
 from sklearn_rankinf._engine.exact.bounds import TailBounds
 from sklearn_rankinf._engine.exact.branch_and_bound import BranchAndBoundTails
 from sklearn_rankinf._engine.exact.enumeration import (
@@ -69,8 +69,6 @@ _FarTail = Callable[[Floats, int], TailEstimates]
 class ComputedSettings:
     """Thresholds between the ways to compute a tail. Errors are relative errors."""
 
-    # Error above which a tail is unknown: only an upper bound of it is returned.
-    unknown: float = 0.1
     # Error above which conditioning on a block is tried, with a tolerance too, up to a number of
     # blocks.
     worth_conditioning: float = 0.1
@@ -112,7 +110,6 @@ class ComputedSettings:
 
 
 SETTINGS = ComputedSettings()
-UNKNOWN = SETTINGS.unknown
 
 
 class ComputedDistribution:

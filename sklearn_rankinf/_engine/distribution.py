@@ -1,4 +1,4 @@
-"""The exact distribution of an additive rank statistic, and its exact mean and variance.
+"""The exact distribution of an additive rank statistic.
 
 `exact_distribution` chooses by the number of outcomes, before any tail is computed: two or three
 positives are counted; few outcomes are enumerated, or met in the middle; integer weights are
@@ -11,32 +11,32 @@ import math
 
 import numpy as np
 
-from sklearn_rankinf._engine.canonical import CanonicalSum, with_equal_blocks_merged
+from sklearn_rankinf._engine.canonical import constant_value, with_equal_blocks_merged
 from sklearn_rankinf._engine.computed import (
     ComputedDistribution,
     CountedDistribution,
     MeetInTheMiddle,
     Problem,
 )
-from sklearn_rankinf._engine.exact.enumeration import LOG_WHOLE, atoms, best_split, n_outcomes
+from sklearn_rankinf._engine.exact.enumeration import atoms, best_split, n_outcomes
 from sklearn_rankinf._engine.exact.few_positives import FewPositives
 from sklearn_rankinf._engine.exact.integer_weights import counted_atoms
 from sklearn_rankinf._engine.exact.one_hit import OneHit
-from sklearn_rankinf._engine.listed import AffineDistribution, Distribution, ListedDistribution
+from sklearn_rankinf._engine.listed import (
+    LOG_WHOLE,
+    AffineDistribution,
+    Distribution,
+    ListedDistribution,
+)
 from sklearn_rankinf._statistics import (
     FEW_BLOCKS,
     Integers,
     Statistic,
-    grouped_increments,
     horizon_of,
     increments_of,
     log_binomial,
-    mean_and_variance,
-    mean_and_variance_of_sum,
 )
 
-# Variances from here to the inverse are computed in the unit of the statistic.
-_SMALLEST_SQUARE = 1e-250
 # Part of what all hits add below which a difference to it is computed as a sum.
 _CANCELS = 0.5
 # Outcomes up to which all atoms are kept.
@@ -59,40 +59,6 @@ _MOST_ALTOGETHER = 20_000_000
 # do not fit 64 bits.
 _MOST_BLOCKS_COUNTED = {2: 5_000_000, 3: 5_000}
 _MOST_SAMPLES_COUNTED = {2: 3_000_000_000, 3: 2_000_000}
-
-
-def exact_mean_and_variance(
-    statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
-) -> tuple[float, float]:
-    """Exact mean and variance; O(1) in n for untied average precision, O(blocks) else."""
-    if n_positives in (0, n_samples):
-        return constant_value(statistic, n_samples, n_positives), 0.0
-    with np.errstate(over="ignore"):
-        mean, variance = mean_and_variance_of_sum(statistic, n_samples, n_positives, tie_sizes)
-    return mean + statistic.offset(n_samples, n_positives), variance
-
-
-def exact_standard_deviation(
-    statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
-) -> float:
-    """Exact standard deviation, also where floats don't hold the variance."""
-    problem = statistic, n_samples, n_positives, tie_sizes
-    variance = exact_mean_and_variance(*problem)[1]
-    if _SMALLEST_SQUARE < variance < 1.0 / _SMALLEST_SQUARE or n_positives in (0, n_samples):
-        return math.sqrt(variance)
-    canonical = CanonicalSum.of_problem(*problem)
-    _, variance = mean_and_variance(canonical.blocks, canonical.n_counted)
-    return canonical.form.scale * math.sqrt(variance)
-
-
-def constant_value(statistic: Statistic, n_samples: int, n_positives: int) -> float:
-    """Value of the statistic where no item or every item is a hit."""
-    if n_positives == 0:
-        return 0.0
-    every = grouped_increments(statistic, n_samples, n_positives, None, 0.05)
-    # Rounding must not exceed what cannot be exceeded.
-    total = min(every.total(every.sizes), statistic.best(n_samples, n_positives))
-    return float(total) + statistic.offset(n_samples, n_positives)
 
 
 def exact_distribution(

@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankinf._statistics import Floats
 
+# Error above which a tail is unknown: only an upper bound of it is returned.
+UNKNOWN = 0.1
 # Tolerance from which contours are shorter, with fewer first nodes and blocks merged further.
 ROUGH_TOLERANCE = 5e-3
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from sklearn_rankinf._engine.estimates import TailEstimates
-from sklearn_rankinf._engine.exact.enumeration import ROUNDING_OF_LOGS, cumulative_shares
 from sklearn_rankinf._statistics import Floats
 
+# Smaller parts of a total, or of its largest term, lose digits as floats: logarithms are added.
+TINY = 1e-290
+# Log of numbers of placements up to which they are counted in whole numbers.
+LOG_WHOLE = math.log(2.0**30)
+# Relative error of a number for each unit of its logarithm.
+ROUNDING_OF_LOGS = 4e-15
 # Rounding error of a ratio of counts.
 ROUNDING = 1e-13
 # Logarithms up to here are rounded by less than that.
@@ -149,3 +155,21 @@ class AffineDistribution:
         """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
         assert isinstance(self._distribution, BoundedDistribution)
         return self._distribution.bounds((t - self._offset) / self._scale, sign)
+
+
+def cumulative_shares(log_weights: Floats) -> tuple[Floats, Floats, float]:
+    """Shares of the total up to each weight, their logarithms, and the logarithm of the total."""
+    top = float(log_weights.max())
+    # Whole numbers of placements add up without rounding, the others in extended precision.
+    if top + math.log(float(np.exp(log_weights - top).sum())) < LOG_WHOLE:
+        weights, top = np.rint(np.exp(log_weights)), 0.0
+    else:
+        weights = np.exp(log_weights - top)
+    sums = np.cumsum(weights, dtype=np.longdouble)
+    shares, log_total = np.asarray(sums / sums[-1], dtype=float), math.log(float(sums[-1])) + top
+    with np.errstate(divide="ignore"):
+        log_shares = np.log(shares)
+    tiny = int(np.searchsorted(shares, TINY))
+    if tiny:
+        log_shares[:tiny] = np.logaddexp.accumulate(log_weights[:tiny]) - log_total
+    return shares, log_shares, log_total

@@ -33,8 +33,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 from scipy.stats import random_table
 
-from sklearn_rankinf._permutation.draws import chunk_sizes
-from sklearn_rankinf._permutation.labellings import ranks_drawn, uniform_hit_ranks
+from sklearn_rankinf._permutation.draws import chunk_sizes, ranks_drawn, uniform_hit_ranks
 from sklearn_rankinf._permutation.restrictions import AnyExchange, Exchange, Shifts
 from sklearn_rankinf._statistics import Floats, Integers, SumOfWeights, cached_property
 

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._permutation.draws import chunk_sizes
-from sklearn_rankinf._permutation.labellings import ranks_drawn, uniform_hit_ranks
+from sklearn_rankinf._permutation.draws import chunk_sizes, ranks_drawn, uniform_hit_ranks
 from sklearn_rankinf._permutation.restrictions import AnyExchange, Exchange, ExchangedHits
 from sklearn_rankinf._statistics import Floats, HitValues, Integers, Metric, cached_property
 

@@ -18,7 +18,7 @@ from sklearn_rankinf._engine.exact import enumeration as chain
 from sklearn_rankinf._engine.exact import integer_weights, lattice
 from sklearn_rankinf._engine.inversion import bands, contour, tilts, transform
 from sklearn_rankinf._engine.inversion import ranking_transform as tilted
-from sklearn_rankinf._permutation import labellings as sampling
+from sklearn_rankinf._permutation import draws as sampling
 from sklearn_rankinf._permutation.draws import chunk_sizes
 from sklearn_rankinf._statistics import merging, moments
 from sklearn_rankinf._statistics.additive import increments_of

@@ -44,7 +44,7 @@ from sklearn_rankinf._model_selection.folds import (
     permuted,
     sample_of_labels,
 )
-from sklearn_rankinf._permutation.restrictions import exchange_of
+from sklearn_rankinf._permutation.designs import exchange_of
 from sklearn_rankinf._ranking import Fold
 
 MEANS, NEIGHBOURS = MeansClassifier(), KNeighborsClassifier(7)

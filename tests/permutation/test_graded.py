@@ -18,7 +18,7 @@ from scipy import stats
 from sklearn.metrics import dcg_score, ndcg_score
 
 from sklearn_rankinf import DiscountedCumulativeGain
-from sklearn_rankinf._engine.distribution import exact_mean_and_variance
+from sklearn_rankinf._engine.canonical import exact_mean_and_variance
 from sklearn_rankinf._permutation.graded import (
     Factor,
     GradedGain,

@@ -50,7 +50,7 @@ from sklearn_rankinf import (
 )
 from sklearn_rankinf._null.distribution import _DISTRIBUTIONS
 from sklearn_rankinf._permutation import draws as sampling
-from sklearn_rankinf._permutation.labellings import uniform_hit_ranks
+from sklearn_rankinf._permutation.draws import uniform_hit_ranks
 from sklearn_rankinf._permutation.restrictions import Exchange, ExchangedHits
 
 N_PERMUTATIONS = 9999

@@ -31,7 +31,7 @@ from sklearn_rankinf import (
 )
 from sklearn_rankinf._engine.exact.enumeration import atoms
 from sklearn_rankinf._engine.listed import ListedDistribution
-from sklearn_rankinf._permutation.labellings import NullSampler
+from sklearn_rankinf._permutation.draws import NullSampler
 from sklearn_rankinf._significance.results import MetricTestResult
 from sklearn_rankinf._statistics.additive import increments_of
 

@@ -20,7 +20,7 @@ from sklearn.preprocessing import label_binarize
 
 from sklearn_rankinf import AveragePrecision, Ranking, average_precision_test, metric_test
 from sklearn_rankinf._model_selection.scorers import significance_score
-from sklearn_rankinf._permutation.rows import _rank_test
+from sklearn_rankinf._permutation.designs import _rank_test
 
 AVERAGES = ("macro", "weighted", "micro")
 # What the weights stay with, and the method.

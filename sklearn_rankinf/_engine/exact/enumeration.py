@@ -26,6 +26,7 @@ import numpy as np
 
 from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import TailEstimates
+from sklearn_rankinf._engine.listed import LOG_WHOLE, ROUNDING_OF_LOGS, TINY
 from sklearn_rankinf._statistics import Floats, Increments, Integers, cached_property, log_binomial
 
 # Larger numbers of outcomes are not counted but infinite.
@@ -36,14 +37,8 @@ _MOST_AT_ONCE = 1_000_000
 _EXTENDED_AT_ONCE = 16_384
 # Sums over more hits are off by more than 4e-13, and compensated: values within 1e-12 are equal.
 _MANY_HITS = 4_000
-# Smaller parts of a total, or of its largest term, lose digits as floats: logarithms are added.
-_TINY = 1e-290
 # Stated relative error of meet in the middle: this, and this for each unit of log C(n, m).
 _ROUNDING = 1e-12
-# Log of numbers of placements up to which they are counted in whole numbers.
-LOG_WHOLE = math.log(2.0**30)
-# Relative error of a number for each unit of its logarithm.
-ROUNDING_OF_LOGS = 4e-15
 
 
 def n_outcomes(sizes: Integers, n_positives: int) -> float:
@@ -314,24 +309,6 @@ def smallest_value(increments: Increments, n_positives: int) -> float:
     return -largest_value(increments.negated(), n_positives)
 
 
-def cumulative_shares(log_weights: Floats) -> tuple[Floats, Floats, float]:
-    """Shares of the total up to each weight, their logarithms, and the logarithm of the total."""
-    top = float(log_weights.max())
-    # Whole numbers of placements add up without rounding, the others in extended precision.
-    if top + math.log(float(np.exp(log_weights - top).sum())) < LOG_WHOLE:
-        weights, top = np.rint(np.exp(log_weights)), 0.0
-    else:
-        weights = np.exp(log_weights - top)
-    sums = np.cumsum(weights, dtype=np.longdouble)
-    shares, log_total = np.asarray(sums / sums[-1], dtype=float), math.log(float(sums[-1])) + top
-    with np.errstate(divide="ignore"):
-        log_shares = np.log(shares)
-    tiny = int(np.searchsorted(shares, _TINY))
-    if tiny:
-        log_shares[:tiny] = np.logaddexp.accumulate(log_weights[:tiny]) - log_total
-    return shares, log_shares, log_total
-
-
 def _log_cumulative(log_counts: Floats, n_in_run: Integers, sign: int) -> Floats:
     """Logarithms of the sums of counts from each place on (sign 1) or before it (sign -1).
 
@@ -346,10 +323,10 @@ def _log_cumulative(log_counts: Floats, n_in_run: Integers, sign: int) -> Floats
         weights[start:end][::-sign].cumsum(out=of_run[1:])
     with np.errstate(divide="ignore"):
         log_sums = np.log(np.asarray(sums, dtype=float)) + np.repeat(tops, n_in_run + 1)
-    if weights.min() < _TINY:
+    if weights.min() < TINY:
         for run, (start, end) in enumerate(runs):
             of_run = log_sums[start + run : end + run + 1][::-sign][1:]
-            tiny = int(np.searchsorted(of_run, tops[run] + math.log(_TINY)))
+            tiny = int(np.searchsorted(of_run, tops[run] + math.log(TINY)))
             of_run[:tiny] = np.logaddexp.accumulate(log_counts[start:end][::-sign][:tiny])
     return np.asarray(log_sums)
 

@@ -26,9 +26,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.cache import DistributionCache
-from sklearn_rankinf._engine.computed import UNKNOWN
 from sklearn_rankinf._engine.distribution import MAX_ATOMS
-from sklearn_rankinf._engine.estimates import TailEstimates
+from sklearn_rankinf._engine.estimates import UNKNOWN, TailEstimates
 from sklearn_rankinf._engine.exact.bounds import put_within
 from sklearn_rankinf._engine.inversion.band_limited import BandLimitedTails
 from sklearn_rankinf._engine.inversion.contour import ContourInversion

@@ -14,12 +14,12 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from sklearn_rankinf._engine.canonical import with_equal_blocks_merged
-from sklearn_rankinf._engine.distribution import (
+from sklearn_rankinf._engine.canonical import (
     constant_value,
-    exact_distribution,
     exact_mean_and_variance,
+    with_equal_blocks_merged,
 )
+from sklearn_rankinf._engine.distribution import exact_distribution
 from sklearn_rankinf._engine.exact.enumeration import (
     Atoms,
     atoms,
