@@ -1,12 +1,11 @@
 """Frozen null distributions of metrics under random labelling.
 
-distribution    the base of null distributions, and sums of increments
-ranks           sums of weights of ranks, and statistics whose values are listed
+distribution    the base of null distributions
 hits            hits, recall, precision, enrichment and F-score at k
-permuted        random or listed labellings
-metrics         the null distribution of any metric, or of its mean over independent queries
+permuted        permuted labels, rows and grades, and statistics whose values are listed
+frozen          sums over ranks and means over queries; a metric of a sample and its distribution
+metrics         the functions that return the null distribution of a metric
 critical_values the smallest significant value
-observations    from a sample to the value of a metric and its null distribution
 """
 
 from sklearn_rankinf._null.critical_values import NOTHING, Region, critical_region, is_significant
@@ -24,22 +23,19 @@ from sklearn_rankinf._null.distribution import (
     tolerating,
     value_of_perfect_ranking,
 )
-from sklearn_rankinf._null.hits import binomial_tail, normal_tail
-from sklearn_rankinf._null.metrics import (
+from sklearn_rankinf._null.frozen import (
+    Observed,
     check_method_of_test,
     check_metric_and_method,
     frozen_null_distribution,
+    masses,
     mean_of,
     method_of_mean,
-    metric_null_distribution,
-)
-from sklearn_rankinf._null.observations import (
-    Observed,
-    check_takes_weights,
-    masses,
     observe,
     observe_ranking,
     warn_of_design,
     warn_of_undefined,
 )
-from sklearn_rankinf._null.permuted import permutation_distribution
+from sklearn_rankinf._null.hits import binomial_tail, normal_tail
+from sklearn_rankinf._null.metrics import metric_null_distribution
+from sklearn_rankinf._null.permuted import check_takes_weights, permutation_distribution

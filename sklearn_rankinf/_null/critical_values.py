@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from sklearn_rankinf._null.distribution import NullDistribution
-from sklearn_rankinf._null.ranks import rounding_of
+from sklearn_rankinf._null.distribution import NullDistribution, rounding_of
 
 # Levels whose relative difference is at most this count as equal.
 _SAME = 1e-12

@@ -21,8 +21,6 @@ from sklearn_rankinf._engine import (
     DistributionCache,
     EstimatedDistribution,
     ListedDistribution,
-    exact_distribution,
-    exact_mean_and_variance,
 )
 from sklearn_rankinf._permutation import Draws, NullSampler, Sampler, pvalue_of_draws
 from sklearn_rankinf._ranking import (
@@ -30,6 +28,9 @@ from sklearn_rankinf._ranking import (
     as_seed_sequence,
     as_shape,
     check_alternative,
+    check_integer,
+    check_n_jobs,
+    check_verbose,
     shown,
 )
 from sklearn_rankinf._results import plain
@@ -37,15 +38,17 @@ from sklearn_rankinf._statistics import (
     FEW_BLOCKS,
     Floats,
     Integers,
+    Metric,
     Statistic,
     cached_property,
-    skewness_and_kurtosis,
     zhang_su_mean_and_variance,
 )
 
 # Values of the statistic whose relative difference is at most this count as equal.
 _SAME = 1e-12
 _SMALLEST_ERROR = 1e-13
+# Relative rounding error of adding a constant to a sum.
+_ROUNDING = 1e-14
 # Number of random labellings at least as extreme as the observed one at which the sequential test
 # stops: the relative standard error of its p-value is then about a tenth.
 _N_EXCEEDANCES = 100
@@ -112,8 +115,8 @@ class NullDistribution:
         n_positives: int,
         tie_sizes: Integers | None,
         method: str,
-        n_resamples: int,
-        seeds: np.random.SeedSequence,
+        n_resamples: int = 9999,
+        random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -122,10 +125,10 @@ class NullDistribution:
         self.tie_sizes = tie_sizes
         self.method = "analytic" if method == "auto" else method
         self.statistic = statistic
-        self._n_resamples = n_resamples
-        self._seeds = seeds
-        self._n_jobs = n_jobs
-        self._verbose = verbose
+        self._n_resamples = check_integer(n_resamples, "n_resamples", 1)
+        self._seeds = as_seed_sequence(random_state)
+        self._n_jobs = check_n_jobs(n_jobs)
+        self._verbose = check_verbose(verbose)
 
     def __getstate__(self) -> dict[str, Any]:
         # Recomputing millions of atoms or resamples is faster than transferring them.
@@ -523,19 +526,26 @@ class NullDistribution:
             self._over(x, lambda t: self._bounds(t, alternative)[1]),
         )
 
-    # Computation.
+    # Computation. Each kind of null distribution has its own moments and its exact distribution.
+
+    _mean_and_variance: cached_property[tuple[float, float]]
+    _skewness_and_kurtosis: cached_property[tuple[float, float]]
+
+    def _exact_distribution(self) -> Distribution:
+        raise NotImplementedError
+
+    @property
+    def _problem(self) -> tuple[Statistic, int, int, Integers | None]:
+        """The statistic as a sum over the positives or negatives, whichever is more accurate."""
+        n, m, sizes = self.n_samples, self.n_positives, self.tie_sizes
+        mirrored = self.statistic.mirrored(n, m)
+        if mirrored is None:
+            return self.statistic, n, m, sizes
+        return mirrored, n, n - m, None if sizes is None else sizes[::-1]
 
     @cached_property
-    def _mean_and_variance(self) -> tuple[float, float]:
-        return exact_mean_and_variance(
-            self.statistic, self.n_samples, self.n_positives, self.tie_sizes
-        )
-
-    @cached_property
-    def _skewness_and_kurtosis(self) -> tuple[float, float]:
-        return skewness_and_kurtosis(
-            self.statistic, self.n_samples, self.n_positives, self.tie_sizes
-        )
+    def _sampler(self) -> Sampler:
+        return NullSampler(*self._problem)
 
     def _standardized_cumulant(self, order: int) -> Any:
         """Skewness (order 3) or excess kurtosis (order 4); nan where the statistic cannot vary."""
@@ -558,10 +568,6 @@ class NullDistribution:
         with np.errstate(under="ignore"):
             return METHODS["analytic" if self.var() == 0.0 else self.method].distribution(self)
 
-    def _exact_distribution(self) -> Distribution:
-        problem = self.statistic, self.n_samples, self.n_positives, self.tie_sizes
-        return exact_distribution(*problem, self._tolerance)
-
     def _of_labellings(self) -> Distribution:
         sample = np.sort(self._permutation_sample())
         return ListedDistribution(sample, np.zeros(sample.size))
@@ -576,10 +582,6 @@ class NullDistribution:
     def _zhang_su(self) -> Distribution:
         mean, variance = zhang_su_mean_and_variance(self.n_samples, self.n_positives)
         return ApproximateDistribution(stats.norm(mean, math.sqrt(variance)))
-
-    @cached_property
-    def _sampler(self) -> Sampler:
-        return NullSampler(self.statistic, self.n_samples, self.n_positives, self.tie_sizes)
 
     def _permutation_sample(self) -> Floats:
         """Values of the resamples."""
@@ -922,3 +924,8 @@ def _down(t: Floats) -> Floats:
 def value_of_perfect_ranking(null: NullDistribution) -> Any:
     """Value of the statistic for a perfect ranking without ties."""
     return null._best()
+
+
+def rounding_of(statistic: Metric, n_samples: int, n_positives: int) -> float:
+    """Distance within which two values of a sum count as equal after adding a constant."""
+    return _ROUNDING * abs(statistic.offset(n_samples, n_positives))

@@ -1,138 +1,22 @@
-"""Null distributions of any metric, of one list or of the mean over queries."""
+"""The null distribution of any metric, of one list or of the mean over queries."""
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._engine import Distribution, Part, mean_distribution
 from sklearn_rankinf._metrics import AveragePrecision, as_metric
-from sklearn_rankinf._null.distribution import OF_LABELS, NullDistribution
-from sklearn_rankinf._null.hits import TopKNullDistribution
-from sklearn_rankinf._null.ranks import ListedNullDistribution, RankNullDistribution
-from sklearn_rankinf._permutation import MeanSampler, Sampler
-from sklearn_rankinf._ranking import (
-    as_seed_sequence,
-    check_counts,
-    check_integer,
-    check_n_jobs,
-    check_no_closed_form,
-    check_option,
-    check_tie_sizes,
-    check_verbose,
+from sklearn_rankinf._null.distribution import NullDistribution
+from sklearn_rankinf._null.frozen import (
+    frozen_null_distribution,
+    mean_of,
+    method_of_mean,
 )
-from sklearn_rankinf._statistics import Integers, Metric, cached_property
-
-
-class MeanNullDistribution(NullDistribution):
-    """Frozen null distribution of the mean of a metric over independent queries.
-
-    It has the methods of every null distribution.
-
-    Attributes
-    ----------
-    method : str
-        Method of the null distribution: ``"analytic"``, ``"permutation"``, ``"normal"`` or
-        ``"pearson3"``.
-    n_samples, n_positives : ndarray of shape (n_queries,)
-        Number of samples and of positives of each query.
-    tie_sizes : tuple of ndarray or None
-        Sizes of the blocks of equal scores of each query, best score first; None without ties.
-    statistic : object
-        The statistic that is averaged.
-
-    See Also
-    --------
-    sklearn_rankinf.metric_null_distribution : Function that returns this distribution.
-    sklearn_rankinf.metric_test : Test whose result has this distribution.
-
-    Examples
-    --------
-    >>> from sklearn_rankinf import metric_null_distribution
-    >>> null = metric_null_distribution([10, 20, 30], [2, 2, 3])
-    >>> round(null.mean(), 4), round(null.pvalue(0.5), 4)
-    (0.2625, 0.0209)
-    """
-
-    n_samples: Any
-    n_positives: Any
-    tie_sizes: Any
-
-    def __init__(
-        self,
-        statistic: Any,
-        queries: Sequence[NullDistribution],
-        method: str,
-        n_resamples: int,
-        seeds: np.random.SeedSequence,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(statistic, 1, 1, None, method, n_resamples, seeds, n_jobs, verbose)
-        self.n_samples = np.array([null.n_samples for null in queries], dtype=np.int64)
-        self.n_positives = np.array([null.n_positives for null in queries], dtype=np.int64)
-        self.tie_sizes = tuple(null.tie_sizes for null in queries)
-        # Queries with equal sizes and ties share one distribution.
-        first = {null._key: null for null in reversed(queries)}
-        counts = Counter(null._key for null in queries)
-        self._counts = [(first[key], count) for key, count in counts.items()]
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({self.statistic}, n_queries={self.n_samples.size}, "
-            f"n_samples={self.n_samples.sum()}, n_positives={self.n_positives.sum()}, "
-            f"method={self.method!r})"
-        )
-
-    @cached_property
-    def _distribution(self) -> Distribution:
-        return self._new_distribution()
-
-    def _exact_distribution(self) -> Distribution:
-        return mean_distribution(
-            [
-                Part(null.statistic, null.n_samples, null.n_positives, null.tie_sizes, count)
-                for null, count in self._counts
-            ]
-        )
-
-    @cached_property
-    def _sampler(self) -> Sampler:
-        varying = [(null._sampler, n) for null, n in self._counts if null.var() > 0.0]
-        constant = math.fsum(null.mean() * n for null, n in self._counts if not null.var())
-        return MeanSampler(varying, constant, self.n_samples.size)
-
-    @cached_property
-    def _mean_and_variance(self) -> tuple[float, float]:
-        n = self.n_samples.size
-        mean = math.fsum(count * null.mean() for null, count in self._counts) / n
-        return mean, math.fsum(count * null.var() for null, count in self._counts) / n**2
-
-    @cached_property
-    def _skewness_and_kurtosis(self) -> tuple[float, float]:
-        # Cumulants of independent variables add up.
-        total, found = self.var() * self.n_samples.size**2, []
-        for order in (3, 4):
-            cumulants = (
-                count * null._standardized_cumulant(order) * null.var() ** (order / 2)
-                for null, count in self._counts
-                if null.var() > 0.0
-            )
-            found.append(math.fsum(cumulants) / total ** (order / 2))
-        return found[0], found[1]
-
-    def _best(self) -> float:
-        return float(sum(n * null._best() for null, n in self._counts) / self.n_samples.size)
-
-    @cached_property
-    def _rounding(self) -> float:
-        """Distance within which values near 0 are equal after adding larger constants."""
-        return max(null._rounding for null, _ in self._counts)
+from sklearn_rankinf._ranking import as_seed_sequence, check_counts, check_tie_sizes
+from sklearn_rankinf._statistics import Integers, Metric
 
 
 def checked_sizes(
@@ -158,18 +42,6 @@ def checked_sizes(
         n, m = check_counts(n, m)
         sizes.append((n, m, check_tie_sizes(own, n)))
     return sizes
-
-
-# Longer lists of reciprocal ranks would take too much memory.
-_MAX_LISTED = 20_000_000
-# The classes of null distributions, for sums of increments, sums of weights of ranks, numbers of
-# hits, and metrics with few enough values to list them all.
-_KINDS: dict[str, Callable[..., NullDistribution]] = {
-    "increments": NullDistribution,
-    "weights": RankNullDistribution,
-    "hits": TopKNullDistribution,
-    "listed": ListedNullDistribution,
-}
 
 
 def metric_null_distribution(
@@ -285,23 +157,21 @@ def metric_null_distribution(
     1.0
     """
     statistic = as_metric(metric)
-    if np.ndim(n_samples) > 0 or np.ndim(n_positives) > 0:
-        return frozen_mean_distribution(
-            statistic,
-            checked_sizes(n_samples, n_positives, tie_sizes),
-            method=method,
-            n_resamples=n_resamples,
-            random_state=random_state,
+    drawing: dict[str, Any] = {"method": method, "n_resamples": n_resamples}
+    if np.ndim(n_samples) == np.ndim(n_positives) == 0:
+        sizes = n_samples, n_positives
+        return frozen_null_distribution(
+            statistic, *sizes, tie_sizes=tie_sizes, random_state=random_state, **drawing
         )
-    return frozen_null_distribution(
-        statistic,
-        n_samples,
-        n_positives,
-        tie_sizes=tie_sizes,
-        method=method,
-        n_resamples=n_resamples,
-        random_state=random_state,
-    )
+    queries = checked_sizes(n_samples, n_positives, tie_sizes)
+    method_of_mean(statistic, method)
+    # All null distributions share one seed, so that a generator is drawn from only once.
+    drawing["random_state"] = as_seed_sequence(random_state)
+    nulls = [
+        frozen_null_distribution(statistic, n, m, tie_sizes=ties, **drawing)
+        for n, m, ties in queries
+    ]
+    return mean_of(statistic, nulls, **drawing)
 
 
 def ap_null_distribution(
@@ -401,130 +271,3 @@ def ap_null_distribution(
         n_resamples=n_resamples,
         random_state=random_state,
     )
-
-
-def frozen_null_distribution(
-    metric: Metric,
-    n_samples: Any,
-    n_positives: Any,
-    *,
-    tie_sizes: ArrayLike | None = None,
-    method: str = "auto",
-    n_resamples: int = 9999,
-    random_state: Any = 0,
-    n_jobs: int | None = None,
-    verbose: int = 0,
-) -> NullDistribution:
-    """Check the arguments and return the null distribution of a metric."""
-    n, m = check_counts(n_samples, n_positives)
-    sizes = check_tie_sizes(tie_sizes, n)
-    statistic, method = check_metric_and_method(metric, method, n, m, sizes)
-    return _KINDS[statistic.distribution](
-        statistic,
-        n,
-        m,
-        sizes,
-        method,
-        check_integer(n_resamples, "n_resamples", 1),
-        as_seed_sequence(random_state),
-        check_n_jobs(n_jobs),
-        check_verbose(verbose),
-    )
-
-
-def frozen_mean_distribution(
-    metric: Metric, sizes: Sequence[tuple[int, int, Integers | None]], **options: Any
-) -> MeanNullDistribution:
-    """The null distribution of the mean of a metric over independent queries, from their sizes."""
-    method_of_mean(metric, options.get("method", "auto"))
-    # All null distributions share one seed, so that a generator is drawn from only once.
-    options["random_state"] = as_seed_sequence(options.get("random_state", 0))
-    nulls = [
-        frozen_null_distribution(metric, n, m, tie_sizes=ties, **options) for n, m, ties in sizes
-    ]
-    return mean_of(metric, nulls, **options)
-
-
-def mean_of(
-    metric: Metric,
-    nulls: Sequence[NullDistribution],
-    *,
-    method: str = "auto",
-    n_resamples: int = 9999,
-    random_state: Any = 0,
-    n_jobs: int | None = None,
-    verbose: int = 0,
-) -> MeanNullDistribution:
-    """The null distribution of the mean of independent values of a metric."""
-    return MeanNullDistribution(
-        metric,
-        nulls,
-        method_of_mean(metric, method),
-        check_integer(n_resamples, "n_resamples", 1),
-        as_seed_sequence(random_state),
-        check_n_jobs(n_jobs),
-        check_verbose(verbose),
-    )
-
-
-def method_of_mean(metric: Metric, method: Any) -> str:
-    """Read a method of the null distributions of a mean over queries."""
-    methods = [name for name in _methods_of(metric) if name not in ("zhang_su", "binomial")]
-    method = check_option(method, "method", methods, f" for mean {metric.title_in_text}")
-    if not metric.has_exact_mean and method in ("auto", "analytic"):
-        check_no_closed_form(method, f"the mean of {metric!r}")
-        return "permutation"
-    return str(method)
-
-
-def check_metric_and_method(
-    metric: Metric, method: Any, n: int, m: int, tie_sizes: Integers | None = None
-) -> tuple[Metric, str]:
-    """Read a metric and a method of its null distribution for lists of one size."""
-    statistic = metric.at(n)
-    method = check_method(statistic, method)
-    if method == "zhang_su":
-        _check_zhang_su(n, m, statistic.horizon, tie_sizes)
-    if statistic.distribution == "listed" and n > _MAX_LISTED:
-        raise ValueError(
-            f"n_samples must be at most {_MAX_LISTED} for reciprocal rank, whose null distribution "
-            f"lists every rank; got {n}."
-        )
-    statistic.check_weights(n, m)
-    return statistic, method
-
-
-def check_method(metric: Metric, method: Any) -> str:
-    """Read a method of the null distributions of a metric."""
-    return str(check_option(method, "method", _methods_of(metric), f" for {metric.title}"))
-
-
-def check_method_of_test(metric: Metric, method: Any, alternative: str) -> str:
-    """Read a method of the tests of one ranking by a metric."""
-    of_labels = [OF_LABELS] if metric.takes_weights else []
-    methods = _methods_of(metric, "permutation", "sequential", *of_labels)
-    found = str(check_option(method, "method", methods, f" for {metric.title}"))
-    if found == "sequential" and alternative == "two-sided":
-        raise ValueError(
-            "method='sequential' needs a one-sided alternative; got alternative='two-sided': use "
-            "alternative='greater' or 'less', or method='permutation'."
-        )
-    return found
-
-
-def _methods_of(metric: Metric, *drawn: str) -> list[str]:
-    return ["auto", "analytic", *(drawn or ("permutation",)), *metric.approximations]
-
-
-def _check_zhang_su(n: int, m: int, k: int | None, tie_sizes: Integers | None) -> None:
-    """Raise an error for rankings that the moments of Zhang and Su do not cover."""
-    if k is not None or tie_sizes is not None:
-        raise ValueError(
-            "method='zhang_su' is an approximation for average precision of the whole ranking "
-            "without ties; use method='analytic' or 'normal' with k or with equal scores."
-        )
-    if m == 1 and n > 1:
-        raise ValueError(
-            "method='zhang_su' needs at least 2 positives: its variance is undefined for "
-            "n_positives=1; use method='analytic'."
-        )

@@ -1,4 +1,4 @@
-"""Null distributions that are estimated from random labellings, or list all labellings."""
+"""Null distributions of permuted or listed labels: within strata, of rows, of grades, of lists."""
 
 from __future__ import annotations
 
@@ -7,15 +7,26 @@ from typing import Any, Protocol
 import numpy as np
 
 from sklearn_rankinf._engine import ListedDistribution
-from sklearn_rankinf._null.distribution import NullDistribution
-from sklearn_rankinf._permutation import ListedSampler, PermutationSampler
-from sklearn_rankinf._ranking import (
-    as_seed_sequence,
-    check_integer,
-    check_n_jobs,
-    check_verbose,
+from sklearn_rankinf._metrics import DiscountedCumulativeGain
+from sklearn_rankinf._null.distribution import NullDistribution, rounding_of
+from sklearn_rankinf._permutation import (
+    RESTRICTED,
+    AnyExchange,
+    ExchangedHits,
+    GradedGain,
+    ListedSampler,
+    PermutationSampler,
+    PermutedGain,
+    PermutedRows,
+    chunk_sizes,
 )
-from sklearn_rankinf._statistics import Floats, Integers, Statistic, cached_property
+from sklearn_rankinf._ranking import (
+    Sample,
+    check_integer,
+    check_no_closed_form,
+    check_option,
+)
+from sklearn_rankinf._statistics import Floats, Integers, Metric, Statistic, cached_property
 
 # Values of a distribution whose relative difference is at most this count as equal.
 _SAME = 1e-12
@@ -69,23 +80,10 @@ class PermutationDistribution(NullDistribution):
         n_samples: int,
         n_positives: Any,
         tie_sizes: Integers | None,
-        n_resamples: int,
-        seeds: np.random.SeedSequence,
-        n_jobs: int | None = None,
-        verbose: int = 0,
         rounding: float = 0.0,
+        **drawing: Any,
     ) -> None:
-        super().__init__(
-            statistic,
-            n_samples,
-            n_positives,
-            tie_sizes,
-            "permutation",
-            n_resamples,
-            seeds,
-            n_jobs,
-            verbose,
-        )
+        super().__init__(statistic, n_samples, n_positives, tie_sizes, "permutation", **drawing)
         self._permuted = permuted
         self._rounding = rounding
 
@@ -178,10 +176,8 @@ def permutation_distribution(
     tie_sizes: Integers | None,
     *,
     n_resamples: int,
-    random_state: Any,
-    n_jobs: int | None,
-    verbose: int = 0,
     rounding: float = 0.0,
+    **drawing: Any,
 ) -> PermutationDistribution:
     """Distribution of all arrangements if they can be listed and number at most `n_resamples`.
 
@@ -191,15 +187,204 @@ def permutation_distribution(
     kind, n_drawn = PermutationDistribution, check_integer(n_resamples, "n_resamples", 1)
     if permuted.n_listed is not None and permuted.n_listed <= n_drawn:
         kind, n_drawn = ListedPermutationDistribution, permuted.n_listed
-    return kind(
+    drawing["n_resamples"] = n_drawn
+    return kind(permuted, statistic, n_samples, n_positives, tie_sizes, rounding, **drawing)
+
+
+def restricted(
+    metric: Metric, sample: Sample, exchange: AnyExchange, *, method: str, **options: Any
+) -> NullDistribution:
+    """Null distribution under restricted permutations of the labels."""
+    check_method(metric, method)
+    check_no_closed_form(method, RESTRICTED)
+    n, m = sample.n_items, sample.n_positives
+    mirrored = metric.mirrored(n, m)
+    own = sample if mirrored is None else sample.reversed()
+    counted = metric if mirrored is None else mirrored
+    values = counted.hit_values(n, own.n_positives, own.tie_sizes())
+    rounding = rounding_of(counted, n, own.n_positives)
+    best = float(metric.maximum(n, m))
+    permuted = ExchangedHits(values, own.places(), own.positive, exchange, best)
+    return permutation_distribution(
+        permuted, metric, n, m, sample.tie_sizes(), rounding=rounding, **options
+    )
+
+
+def observe_grades(
+    metric: Metric, sample: Sample, exchange: AnyExchange | None, *, method: str, **options: Any
+) -> tuple[float, NullDistribution]:
+    """Observe discounted cumulative gain of grades of relevance."""
+    assert isinstance(metric, DiscountedCumulativeGain)
+    check_method(metric, method)
+    check_no_closed_form(method, f"{metric.title} with graded relevance")
+    metric = metric.at(sample.n_items)
+    tie_sizes = sample.tie_sizes()
+    gain = GradedGain(
+        DiscountedCumulativeGain(metric.k),
+        sample.labels[:, 0],
+        sample.places(),
+        tie_sizes,
+        metric.normalize,
+    )
+    null = permutation_distribution(
+        PermutedGain(gain, exchange),
+        metric,
+        sample.n_items,
+        sample.n_positives,
+        tie_sizes,
+        **options,
+    )
+    return gain.observed(), null
+
+
+def observe_rows(
+    metric: Metric,
+    sample: Sample,
+    exchange: AnyExchange | None,
+    *,
+    average: str | None,
+    method: str,
+    weights_stay: bool,
+    **options: Any,
+) -> tuple[float, NullDistribution]:
+    """Observe a metric with weights, or its average over classes, whose label rows are permuted."""
+    statistic: Any = metric.at(sample.n_items)
+    if sample.design.weights is not None:
+        check_takes_weights(metric)
+        if statistic.horizon is not None:
+            raise ValueError(
+                f"k={statistic.horizon} cannot be combined with unequal sample_weight: average "
+                "precision at k is defined for samples of equal weight; omit one of them."
+            )
+    check_method(metric, method)
+    what = f"{statistic!r} with unequal sample_weight"
+    if average is not None:
+        what = f"{statistic!r} with average={average!r}"
+    check_no_closed_form(method, what)
+    classes = [sample.single(number) for number in range(sample.n_classes)]
+    permuted = PermutedRows(
+        [sample] if average == "micro" else classes,
+        "weighted" if average == "weighted" else "macro",
+        statistic,
+        weights_stay,
+        exchange,
+    )
+    is_binary = average is None
+    rounding = max(rounding_of(statistic, c.n_cells, c.n_positives) for c in permuted.rankings)
+    null = permutation_distribution(
         permuted,
         statistic,
-        n_samples,
-        n_positives,
-        tie_sizes,
-        n_drawn,
-        as_seed_sequence(random_state),
-        check_n_jobs(n_jobs),
-        check_verbose(verbose),
-        rounding,
+        sample.n_items,
+        sample.n_positives if is_binary else np.array([own.n_positives for own in classes]),
+        permuted.tie_sizes if is_binary else None,
+        rounding=rounding,
+        **options,
     )
+    return permuted.observed(), null
+
+
+def check_takes_weights(metric: Metric, what: str = "sample_weight") -> None:
+    """Raise an error for sample weights of a metric other than average precision."""
+    if not metric.takes_weights:
+        raise ValueError(
+            f"metric={metric!r} takes no {what}: leave it out, or use metric='average_precision'."
+        )
+
+
+def check_method(metric: Metric, method: Any) -> str:
+    """Read a method of the null distributions of a metric."""
+    return str(check_option(method, "method", methods_of(metric), f" for {metric.title}"))
+
+
+def methods_of(metric: Metric, *drawn: str) -> list[str]:
+    return ["auto", "analytic", *(drawn or ("permutation",)), *metric.approximations]
+
+
+class ListedNullDistribution(NullDistribution):
+    """Frozen null distribution of a statistic with few enough values to list them all.
+
+    It has the methods of every null distribution, all computed as exact sums over the list.
+
+    Attributes
+    ----------
+    method : str
+        The method in use: ``"analytic"``, ``"permutation"``, ``"normal"`` or ``"pearson3"``.
+    n_samples, n_positives : int
+        Size of the ranking and number of positives.
+    tie_sizes : ndarray or None
+        Sizes of the blocks of equal scores, best first; None without ties.
+    statistic : object
+        The ranking statistic.
+
+    See Also
+    --------
+    sklearn_rankinf.metric_null_distribution : Null distribution of any metric.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import metric_null_distribution
+    >>> null = metric_null_distribution(4, 2, metric="reciprocal_rank")  # 1, 1/2 or 1/3
+    >>> null.pvalue([1.0, 1 / 2, 1 / 3])
+    array([0.5       , 0.83333333, 1.        ])
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_atoms"}
+
+    @cached_property
+    def _atoms(self) -> tuple[Floats, Floats]:
+        return self.statistic.atoms(self.n_samples, self.n_positives, self.tie_sizes)
+
+    @property
+    def _values_and_shares(self) -> tuple[Floats, Floats]:
+        values, log_weights = self._atoms
+        with np.errstate(under="ignore"):
+            shares = np.exp(log_weights - log_weights.max())
+            return values, np.asarray(shares / shares.sum())
+
+    @cached_property
+    def _mean_and_variance(self) -> tuple[float, float]:
+        with np.errstate(under="ignore"):
+            values, shares = self._values_and_shares
+            mean = float(np.sum(shares * values))
+            return mean, float(np.sum(shares * (values - mean) ** 2))
+
+    @cached_property
+    def _skewness_and_kurtosis(self) -> tuple[float, float]:
+        with np.errstate(under="ignore"):
+            values, shares = self._values_and_shares
+            standardized = (values - self.mean()) / self.std()
+            third, fourth = (float(np.sum(shares * standardized**order)) for order in (3, 4))
+        return third, fourth - 3.0
+
+    def _exact_distribution(self) -> Any:
+        return _ListedDistribution(*self._atoms)
+
+    @cached_property
+    def _sampler(self) -> Any:
+        return _AtomSampler(*self._values_and_shares)
+
+
+class _ListedDistribution(ListedDistribution):
+    """Listed distribution; the relative error of its tails grows with their logarithms."""
+
+    def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
+        """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
+        p, log_p, error = super().tail(t, sign)
+        return p, log_p, error + 2e-15 * np.abs(np.where(np.isfinite(log_p), log_p, 0.0))
+
+
+class _AtomSampler:
+    """Sampler for a list of values with probabilities."""
+
+    def __init__(self, values: Floats, shares: Floats) -> None:
+        self._values, self._up_to = values, np.cumsum(shares)
+
+    def chunks(self, n_resamples: int) -> list[int]:
+        """Sizes of the chunks for `n_resamples` draws."""
+        return chunk_sizes(n_resamples, 1)
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
+        """Draw independent values."""
+        level = rng.random(n_draws) * self._up_to[-1]
+        return np.asarray(self._values[np.searchsorted(self._up_to, level, side="right")])

@@ -63,7 +63,7 @@ class Metric:
     # Whether the metric is undefined if every item is a hit.
     needs_misses: ClassVar[bool] = False
     # The kind of its null distributions, a row of a table.
-    distribution: ClassVar[str] = "increments"
+    distribution: ClassVar[str] = "sum"
     # Whether the metric is a number of hits among the first k, divided by a number.
     counts_hits: ClassVar[bool] = False
     # Whether the mean over independent rankings has an exact null distribution.
@@ -393,8 +393,6 @@ class HitsAtK(Statistic):
 
 class SumOfWeights(Statistic):
     """A sum of a weight of the rank of each hit; weights do not increase with the rank."""
-
-    distribution = "weights"
 
     def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
         """Weight of a positive at each rank from 1, not negative and nowhere increasing."""
