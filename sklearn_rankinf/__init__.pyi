@@ -54,14 +54,14 @@ from sklearn_rankinf._plot.power import PowerDisplay
 from sklearn_rankinf._plot.top_k import TopKSignificanceDisplay
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._report.report import rank_significance_report
-from sklearn_rankinf._significance.metric_test import (
-    average_precision_test,
-    metric_test,
-    recall_at_k_test,
-)
+from sklearn_rankinf._significance.metric_test import metric_test
 from sklearn_rankinf._significance.min_hits import min_hits_at_k
 from sklearn_rankinf._significance.minimum_hypergeometric import (
     minimum_hypergeometric_test,
+)
+from sklearn_rankinf._significance.named_tests import (
+    average_precision_test,
+    recall_at_k_test,
 )
 from sklearn_rankinf._significance.scores import (
     adjusted_average_precision_score,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -17,19 +17,12 @@ from sklearn_rankinf._estimation import (
     in_parentheses,
     interval_over_queries,
 )
-from sklearn_rankinf._metrics import warn_of_undefined_queries
 from sklearn_rankinf._null import (
     NullDistribution,
-    Observed,
-    mean_of,
-    method_of_mean,
     monte_carlo_error,
-    observe,
-    observe_ranking,
     permutation_distribution,
 )
 from sklearn_rankinf._permutation import (
-    RESTRICTED,
     DesignWarning,
     Draws,
     Exchange,
@@ -40,15 +33,10 @@ from sklearn_rankinf._permutation import (
     pvalue_of_draws,
 )
 from sklearn_rankinf._ranking import (
-    PosLabel,
     Ranking,
     Sample,
-    as_seed_sequence,
     block_of_each,
     check_confidence_level,
-    check_n_jobs,
-    check_no_closed_form,
-    check_verbose,
     warn_caller,
 )
 from sklearn_rankinf._significance.results import (
@@ -202,58 +190,42 @@ def are_rankings(values: Any) -> bool:
     return len(entries) > 0 and all(isinstance(entry, Ranking) for entry in entries)
 
 
-def significance_of_queries(
+def read_queries(
+    metric: Metric, y_true: Any, y_score: Any, groups: Any, **options: Any
+) -> tuple[Sample | None, dict[Any, Ranking]]:
+    """The sample with all queries, None if rankings are given, and the ranking of each query."""
+    if not are_rankings(y_true):
+        options |= {"takes_grades": metric.takes_grades, "groups": groups}
+        sample = Sample.read(y_true, y_score, **options)
+        return sample, sample.lists_of_queries[0]
+    if y_score is not None or groups is not None:
+        given = "y_score" if y_score is not None else "groups"
+        raise TypeError(f"{given} must be left out if y_true contains rankings.")
+    queries = y_true.items() if isinstance(y_true, Mapping) else enumerate(y_true)
+    rankings = {query: Sample.read(ranking, None).rankings[0] for query, ranking in queries}
+    # There is no stratum or cluster of a ranking.
+    Sample.read(next(iter(rankings.values())), None, **options)
+    return None, rankings
+
+
+def result_of_queries(
     metric: Metric,
-    y_true: Any,
-    y_score: Any,
-    groups: Iterable[Hashable] | None,
-    *,
-    pos_label: PosLabel,
+    rankings: Mapping[Any, Ranking],
+    observed: Sequence[tuple[Any, NullDistribution]],
+    null: NullDistribution | None,
+    joint: JointRows | None,
     alternative: str,
-    strata: Iterable[Hashable] | None,
-    clusters: Iterable[Hashable] | None,
-    random_state: Any,
     n_jobs: int | None,
     verbose: int,
     **options: Any,
 ) -> QueriesTestResult:
-    """Test the mean of a metric over queries, and each query, against random labelling."""
-    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
-    method_of_mean(metric, options["method"])
-    # All null distributions share one seed, so that a generator is drawn from only once.
-    options["random_state"] = as_seed_sequence(random_state)
-    sample, joint = None, None
-    if are_rankings(y_true):
-        rankings = _given_rankings(y_true, y_score, groups)
-        # There is no stratum or cluster of a ranking.
-        Sample.read(next(iter(rankings.values())), None, strata=strata, clusters=clusters)
-    else:
-        sample = Sample.read(
-            y_true,
-            y_score,
-            pos_label=pos_label,
-            takes_grades=metric.takes_grades,
-            groups=groups,
-            strata=strata,
-            clusters=clusters,
-        )
-        rankings = sample.lists_of_queries[0]
-        if sample.design.restrictions:
-            check_no_closed_form(options["method"], RESTRICTED)
-            joint = _JointRows(metric, sample, list(rankings.values()))
-    warn_of_undefined_queries(metric, rankings)
-    observed = _observe(metric, sample, rankings, options)
-    statistics, nulls = np.array([value for value, _ in observed]), [null for _, null in observed]
-    null: NullDistribution
-    running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
+    """Compare the mean with its null distribution, or with that of joint labellings of queries."""
+    statistics, nulls = np.array([value for value, _ in observed]), [own for _, own in observed]
     found = None
     if joint is not None:
-        null, found = joint.permute(statistics, nulls, alternative, {**options, **running})
-    else:
-        of_mean = dict(options)
-        if sample is not None and sample.is_graded:
-            of_mean["method"] = "permutation"
-        null = mean_of(metric, nulls, **of_mean, **running)
+        drawing = {**options, "n_jobs": n_jobs, "verbose": verbose}
+        null, found = joint.permute(statistics, nulls, alternative, drawing)
+    assert null is not None
     mean, computed = float(statistics.mean()), None
     if joint is not None and found is not None and not joint.are_free:
         of_queries = found.of_queries(alternative)
@@ -269,29 +241,6 @@ def significance_of_queries(
         **of_queries,
         **_adjusted(of_queries["query_pvalue"], rankings, found),
     )
-
-
-def _given_rankings(rankings: Any, y_score: Any, groups: Any) -> dict[Any, Ranking]:
-    if y_score is not None or groups is not None:
-        given = "y_score" if y_score is not None else "groups"
-        raise TypeError(f"{given} must be left out if y_true contains rankings.")
-    queries = rankings.items() if isinstance(rankings, Mapping) else enumerate(rankings)
-    return {query: Sample.read(ranking, None).rankings[0] for query, ranking in queries}
-
-
-def _observe(
-    metric: Metric, sample: Sample | None, rankings: Mapping[Any, Ranking], options: dict[str, Any]
-) -> list[Observed]:
-    """Value and null distribution of each query by itself."""
-    if sample is None or not sample.is_graded:
-        return [observe_ranking(ranking, metric, **options) for ranking in rankings.values()]
-    if sample.design.restrictions:
-        raise ValueError(
-            f"{sample.design.named} cannot be combined with groups for graded relevance: leave out "
-            "one of them."
-        )
-    grades = (sample.of_rows(rows) for rows in sample.design.rows_of_queries().values())
-    return [observe(metric, own, n_jobs=None, **options) for own in grades]
 
 
 def _pvalues(
@@ -385,7 +334,7 @@ class _JointSignificance:
         }
 
 
-class _JointRows:
+class JointRows:
     """Rows of all queries whose labels are permuted together, within strata or by clusters.
 
     They are free if every set of positives of the observed size is equally likely in each query by
@@ -441,7 +390,6 @@ class _JointRows:
             float(centers.mean()) if self.are_free else None,
         )
         totals = self._sample.n_items, self._sample.n_positives
-        options = {name: value for name, value in options.items() if name != "method"}
         rounding = max(null._rounding for null in nulls)
         null = permutation_distribution(
             lists, self._metric, *totals, None, rounding=rounding, **options
