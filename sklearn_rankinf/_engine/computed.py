@@ -25,7 +25,7 @@ from sklearn_rankinf._engine.conditioning import (
     ConditionedTails,
     block_to_condition_on,
 )
-from sklearn_rankinf._engine.estimates import UNKNOWN, TailEstimates
+from sklearn_rankinf._engine.estimates import UNKNOWN, TailEstimates, accepted_error
 from sklearn_rankinf._engine.exact.bounds import TailBounds
 from sklearn_rankinf._engine.exact.branch_and_bound import BranchAndBoundTails
 from sklearn_rankinf._engine.exact.enumeration import (
@@ -225,7 +225,9 @@ class ComputedDistribution:
             upper = near_bottom.log_p
         error = found.error.total[weak]
         # Bounds order candidates better than what is off by more than itself.
-        unknown = np.flatnonzero(error > (1.0 if self._tolerance else UNKNOWN))
+        known = accepted_error(self._tolerance, found.log_p[weak])
+        most = np.maximum(known, 1.0 if self._tolerance else UNKNOWN)
+        unknown = np.flatnonzero(error > most)
         if unknown.size:
             log_p = np.minimum(self._log_upper_bound(t[weak[unknown]], sign), upper[unknown])
             bounds = TailEstimates.of(log_p, "upper bound", enclosure=np.inf)

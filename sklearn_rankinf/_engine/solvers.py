@@ -668,8 +668,6 @@ class Tails:
         without tolerance takes less time than a finite band.
         """
         tolerances = [SETTINGS.usual_tolerance] if self._contour.is_short else []
-        if self._tolerance >= ROUGH_TOLERANCE and self._n_blocks > SETTINGS.bands_first_up_to:
-            tolerances.append(0.0)
         coarse = SETTINGS.coarser * SETTINGS.ratio
         return [self._contour_inversion(None, coarse, tolerance=one) for one in tolerances]
 

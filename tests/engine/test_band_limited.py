@@ -487,6 +487,18 @@ def test_bounds_that_miss_the_tolerance_are_tightened(value):
     assert abs(log_p - sampled) < stated + 4.0 * deviation
 
 
+def test_what_is_within_the_tolerance_is_not_replaced_by_a_bound():
+    sizes, m, t = np.array(ELEVEN_LEVELS), 1500, np.array([0.92218722])
+    problem = AveragePrecision(), int(sizes.sum()), m, sizes
+    found = ComputedDistribution(*problem, TOLERANCE).estimates(t, 1)
+    stated = found.error.total[0]
+    assert 1.0 < stated <= accepted_error(TOLERANCE, found.log_p)[0]
+    accurate = ComputedDistribution(*problem)
+    lower, upper = accurate._tails.log_bounds(*accurate._form.value(t, 1))
+    assert upper[0] - lower[0] < 0.2
+    assert lower[0] - math.log1p(stated) <= found.log_p[0] <= upper[0] + math.log1p(stated)
+
+
 def test_bands_of_no_more_nodes_than_the_first_ones(monkeypatch):
     sizes, m = np.array(ELEVEN_LEVELS), 365
     problem = AveragePrecision(), int(sizes.sum()), m, sizes, TOLERANCE

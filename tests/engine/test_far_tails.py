@@ -557,3 +557,18 @@ def test_many_blocks_with_a_large_one_at_the_top(monkeypatch):
     assert whole.relative_error(x) < 1e-4
     assert abs(log_p - whole.log_pvalue(x)) < error
     _frozen_distributions._DISTRIBUTIONS.clear()
+
+
+def test_contours_of_more_nodes_than_are_affordable_are_not_begun(monkeypatch):
+    increments = increments_of(AveragePrecision(), 2_000, 60, None)
+    passes = []
+    with monkeypatch.context() as patch:
+        settings = replace(contour.SETTINGS, most_work=1.0, fewest_nodes=1, cheap_pass=1)
+        patch.setattr(contour, "SETTINGS", settings)
+        patch.setattr(
+            contour.ContourInversion, "_log_transform", lambda self, *args: passes.append(args)
+        )
+        ranking = RankingTransform(increments, increments, 60)
+        found = contour.ContourInversion(ranking, 0.02, 0.02).tail(np.array([0.1]), 1)
+    assert not passes
+    assert np.isinf(found.error.total[0])

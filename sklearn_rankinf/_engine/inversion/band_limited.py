@@ -76,11 +76,11 @@ class BandSettings:
     shifts: tuple[float, ...] = (-0.5, -1.0, -1.5, 0.5)
     saves: float = 3.0
     most_excess: float = 8.0
-    # Nodes times products of the band of a value, with a tolerance and without one, above which the
-    # paths that carry its tail are looked for, with tilts at these steps of the ladder; the log of
-    # the share of the tail's bound that they may leave out, and the scale of their tilts.
-    costly_with_tolerance: float = 3e7
-    costly: float = 2e8
+    # Nodes times products of the band of a value, and for each block, above which the paths that
+    # carry its tail are looked for, with tilts at these steps of the ladder; the log of the share
+    # of the tail's bound that they may leave out, and the scale of their tilts.
+    costly: float = 3e7
+    costly_by_block: float = 9e4
     steps: tuple[float, ...] = (-1.0, -0.5, 0.0, 0.5, 1.0)
     log_share: float = -12.0
     turns_at_scale: float = 10.0
@@ -282,7 +282,7 @@ class BandLimitedTails:
         exponent = self._tilts.exponents(sign, np.full((1, 1), place), np.array([s]))[0]
         width = min(float(self._wanted(exponent)[0]), SETTINGS.useful)
         work = self._transform.work(theta, place > EXTREME)
-        costly = SETTINGS.costly_with_tolerance if self._tolerance else SETTINGS.costly
+        costly = max(SETTINGS.costly, SETTINGS.costly_by_block * self._transform.n_blocks)
         if width * self._turns(sign, place, period) * work <= costly:
             return None
         tilts = self._tilts.theta(sign, place + np.array(SETTINGS.steps))

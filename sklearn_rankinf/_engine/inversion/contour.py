@@ -85,7 +85,7 @@ class ContourSettings:
     # The longest contour: nodes times products, with a tolerance, of few blocks, of which a finite
     # band gives bounds, and of a whole period of few blocks; and limits of the number of nodes.
     most_work: float = 1.5e9
-    most_work_rough: float = 5e8
+    most_work_rough: float = 2e8
     most_work_of_few_blocks: float = 1e8
     most_work_of_period: float = 1.5e9
     fewest_nodes: int = 64
@@ -356,10 +356,9 @@ class ContourInversion:
         whole = self._n_whole(contour)
         n_nodes, first = self._n_first(contour), self._n_usual(contour)
         most = min(self._n_affordable(contour), most_nodes)
-        longest = most if self._transform.merged else min(most_nodes, SETTINGS.most_nodes)
+        is_too_long = first > (4 if self._transform.merged else 2) * most
         # A short first contour may be followed to a third beyond the usual length.
         most = min(most if n_nodes == first else max(most, 4 * first // 3), whole)
-        is_too_long = first > (4 if self._transform.merged else 2) * longest
         is_too_long |= self._is_costly(contour)
         if is_too_long and not self._tilts.few_blocks:
             return found
@@ -372,7 +371,7 @@ class ContourInversion:
             if math.isinf(truncation):
                 break
             more = self._n_more(contour, n_nodes)
-            is_long = n_nodes >= SETTINGS.patience * max(first, self._n_cheap(contour))
+            is_long = n_nodes >= SETTINGS.patience * first
             may_end = self._tilts.few_blocks or is_long
             enough = max(self._enough, SETTINGS.decayed_slowly if may_end else 0.0)
             is_stuck = truncation > SETTINGS.progress * before and may_end and most < whole
