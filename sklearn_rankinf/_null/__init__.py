@@ -37,5 +37,4 @@ from sklearn_rankinf._null.frozen import (
     warn_of_undefined,
 )
 from sklearn_rankinf._null.hits import binomial_tail, normal_tail
-from sklearn_rankinf._null.metrics import metric_null_distribution
 from sklearn_rankinf._null.permuted import check_takes_weights, permutation_distribution

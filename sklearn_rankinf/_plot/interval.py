@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_rankinf._estimation import MetricIntervalResult, metric_interval
-from sklearn_rankinf._null import metric_null_distribution
+from sklearn_rankinf._null import frozen_null_distribution
 from sklearn_rankinf._plot.base import (
     REFERENCE_LINE,
     RankersDisplay,
@@ -252,7 +252,5 @@ def _chance_levels(rows: list[MetricIntervalResult]) -> Floats:
             "chance level is not in the result: omit it, and draw display.ax_.axvline at the mean "
             "of its null distribution."
         )
-    means = [
-        metric_null_distribution(row.n_samples, row.n_positives, metric=row.metric) for row in rows
-    ]
+    means = [frozen_null_distribution(row.metric, row.n_samples, row.n_positives) for row in rows]
     return np.array([null.mean() for null in means])

@@ -3,8 +3,8 @@
 numbers         the results that a report holds
 checks          problems with labels and scores
 text            the report as text
-html            the report as a page
-report          the report
+study           the computation of the report
+report          the report, and as a page
 files           input and output files
 commands        the commands of the command line
 demo            the demonstration

@@ -35,10 +35,9 @@ from sklearn_rankinf._report.numbers import LEVEL, is_worse
 from sklearn_rankinf._report.report import (
     DEFAULT_K,
     RankSignificanceReport,
-    comparison_method,
     rank_significance_report,
-    swaps_take_long,
 )
+from sklearn_rankinf._report.study import comparison_method, swaps_take_long
 from sklearn_rankinf._report.text import comparison_tables, table_as_text, with_fraction, wrapped
 from sklearn_rankinf._results import counted, plain_value, without_nan
 from sklearn_rankinf._significance import (

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_rankinf._estimation import (
-    MetricComparisonTestResult,
-    MetricIntervalResult,
-    MetricMultipleComparisonTestResult,
-)
+from sklearn_rankinf._estimation import MetricIntervalResult
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._results import Result, format_value, log10_of, state_interval
 from sklearn_rankinf._significance import (
@@ -26,6 +22,15 @@ from sklearn_rankinf._significance import (
 from sklearn_rankinf._statistics import Metric
 
 LEVEL = 0.05
+# Columns of the table with one row for each ranking.
+_OF_TEST = (
+    *("n_samples", "n_positives", "statistic", "chance", "adjusted_statistic", "zscore", "pvalue"),
+    *("log10_pvalue", "pvalue_relative_error", "pvalue_low", "pvalue_high", "pvalue_is_bound"),
+    "method",
+)
+_OF_INTERVAL = ("low", "high", "standard_error")
+_OF_HITS = ("hits", "expected_hits", "hits_needed", "enrichment")
+_OF_DIFFERENCE = ("difference", "low", "high", "pvalue", "may_be_best")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -234,9 +239,8 @@ class ComparisonReport(NamedTuple):
         return log10_of(self.pvalue)
 
 
-def difference_of_two(
-    names: tuple[str, str], found: MetricComparisonTestResult, alpha: float
-) -> ComparisonReport:
+def difference_of_two(names: tuple[str, str], found: Any, alpha: float) -> ComparisonReport:
+    """The difference of two rankings from the result of a comparison test."""
     low, high = found.confidence_interval(1.0 - alpha)
     pvalue = found.pvalue
     return ComparisonReport(
@@ -244,9 +248,8 @@ def difference_of_two(
     )
 
 
-def differences_of_pairs(
-    found: MetricMultipleComparisonTestResult,
-) -> tuple[ComparisonReport, ...]:
+def differences_of_pairs(found: Any) -> tuple[ComparisonReport, ...]:
+    """The differences of all pairs from the result of a multiple comparison test."""
     names = list(map(str, found.names))
     return tuple(
         ComparisonReport(
@@ -320,3 +323,30 @@ class Findings:
     @property
     def _is_single(self) -> bool:
         return len(self.rankers) == 1
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        """One row per ranking; columns of numbers at k have the k in their names."""
+        rows = [self._row(ranker) for ranker in self.rankers]
+        return {column: [row[column] for row in rows] for column in rows[0]}
+
+    def _row(self, ranker: RankerReport) -> dict[str, Any]:
+        """Return the numbers of one ranking as a flat dict."""
+        runs, over_k = ranker.significant_k, ranker.minimum_hypergeometric
+        row = {"name": ranker.name, **_given(ranker.test, _OF_TEST)}
+        row |= {"pvalue_less": ranker.pvalue_less, **_given(ranker.interval, _OF_INTERVAL)}
+        row["last_significant_k"] = runs[-1][1] if runs else None
+        row["minimum_hypergeometric_pvalue"] = None if over_k is None else over_k.pvalue
+        for at_k in ranker.at_k:
+            numbers = {**_given(at_k, _OF_HITS), "pvalue": at_k.test.pvalue}
+            row |= {f"{name}_at_{at_k.k}": value for name, value in numbers.items()}
+        if not self._is_single:
+            own = next((one for one in self.differences if one.ranker == ranker.name), None)
+            compared = _given(own, _OF_DIFFERENCE)
+            row |= {f"comparison_{name}": value for name, value in compared.items()}
+        codes = [check.code for check in self.checks if check.ranker in (None, ranker.name)]
+        return row | {"lower_is_better": ranker.lower_is_better, "checks": ", ".join(codes)}
+
+
+def _given(result: Any, names: Iterable[str]) -> dict[str, Any]:
+    """Return some numbers of a result, or None for each of them without a result."""
+    return {name: getattr(result, name, None) for name in names}

@@ -1,72 +1,53 @@
-"""A report on rankings: whether they are better than chance, by how much, with what certainty."""
+"""A report on rankings: whether they are better than chance, by how much, with what certainty.
+
+It is text, or a self-contained HTML page with pictures.
+"""
 
 from __future__ import annotations
 
+import base64
+import io
+import re
 import warnings
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from numbers import Real
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._estimation import (
-    MetricIntervalResult,
-    choose_method,
-    metric_comparison_test,
-    metric_interval,
-    metric_multiple_comparison_test,
+from sklearn_rankinf._metrics import as_metric
+from sklearn_rankinf._plot import (
+    ComparisonDisplay,
+    IntervalDisplay,
+    NullDistributionDisplay,
+    TopKSignificanceDisplay,
+    draw_chance_levels,
+    new_figure,
 )
-from sklearn_rankinf._metrics import RecallAtK, as_metric
-from sklearn_rankinf._permutation import exchange_of, few_labellings_warning
-from sklearn_rankinf._ranking import (
-    Design,
-    PosLabel,
-    Ranking,
-    Sample,
-    as_seed_sequence,
-    check_integer,
-    check_k,
-    check_levels,
-    class_names,
-    holds_rankers,
-    resolve_k,
+from sklearn_rankinf._ranking import PosLabel, as_seed_sequence, check_integer, check_levels
+from sklearn_rankinf._report.numbers import Findings, RankerReport
+from sklearn_rankinf._report.study import Study, read_facts
+from sklearn_rankinf._report.text import (
+    FOR_A_PAPER,
+    NOTHING_WRONG,
+    ReportTable,
+    about,
+    as_text,
+    conclusions,
+    grouped,
+    header,
+    in_sentences,
+    sentences,
+    tables,
 )
-from sklearn_rankinf._report.checks import Facts, run_checks
-from sklearn_rankinf._report.html import as_document, as_fragment
-from sklearn_rankinf._report.numbers import (
-    Findings,
-    HitsReport,
-    RankerReport,
-    difference_of_two,
-    differences_of_pairs,
-)
-from sklearn_rankinf._report.text import CLUSTERS_HINT, as_text, sentences
-from sklearn_rankinf._results import Result
-from sklearn_rankinf._significance import (
-    MetricTestResult,
-    TopKSignificanceCurve,
-    minimum_hypergeometric_test,
-    significance_of,
-    top_k_significance_curve,
-)
+from sklearn_rankinf._results import Result, shortened, unbroken
 from sklearn_rankinf._statistics import Metric
 
 DEFAULT_K = (10, 50, 100)
-# Above these sizes the bounds over all k, simulated intervals, and rank swaps take long.
-_POSITIVES_FOR_BOUNDS, _SAMPLES_FOR_SIMULATION = 20_000, 20_000
-_SWAPPED_ITEMS = 200_000_000
-# Columns of the table with one row for each ranking.
-_OF_TEST = (
-    *("n_samples", "n_positives", "statistic", "chance", "adjusted_statistic", "zscore", "pvalue"),
-    *("log10_pvalue", "pvalue_relative_error", "pvalue_low", "pvalue_high", "pvalue_is_bound"),
-    "method",
-)
-_OF_INTERVAL = ("low", "high", "standard_error")
-_OF_HITS = ("hits", "expected_hits", "hits_needed", "enrichment")
-_OF_DIFFERENCE = ("difference", "low", "high", "pvalue", "may_be_best")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -160,33 +141,6 @@ class RankSignificanceReport(Findings, Result):
 
     def _sentences(self) -> Iterable[str]:
         return sentences(self)
-
-    def _columns(self) -> Mapping[str, Sequence[Any]]:
-        """One row per ranking; columns of numbers at k have the k in their names."""
-        rows = [self._row(ranker) for ranker in self.rankers]
-        return {column: [row[column] for row in rows] for column in rows[0]}
-
-    def _row(self, ranker: RankerReport) -> dict[str, Any]:
-        """Return the numbers of one ranking as a flat dict."""
-        runs, over_k = ranker.significant_k, ranker.minimum_hypergeometric
-        row = {"name": ranker.name, **_given(ranker.test, _OF_TEST)}
-        row |= {"pvalue_less": ranker.pvalue_less, **_given(ranker.interval, _OF_INTERVAL)}
-        row["last_significant_k"] = runs[-1][1] if runs else None
-        row["minimum_hypergeometric_pvalue"] = None if over_k is None else over_k.pvalue
-        for at_k in ranker.at_k:
-            numbers = {**_given(at_k, _OF_HITS), "pvalue": at_k.test.pvalue}
-            row |= {f"{name}_at_{at_k.k}": value for name, value in numbers.items()}
-        if not self._is_single:
-            own = next((one for one in self.differences if one.ranker == ranker.name), None)
-            compared = _given(own, _OF_DIFFERENCE)
-            row |= {f"comparison_{name}": value for name, value in compared.items()}
-        codes = [check.code for check in self.checks if check.ranker in (None, ranker.name)]
-        return row | {"lower_is_better": ranker.lower_is_better, "checks": ", ".join(codes)}
-
-
-def _given(result: Any, names: Iterable[str]) -> dict[str, Any]:
-    """Return some numbers of a result, or None for each of them without a result."""
-    return {name: getattr(result, name, None) for name in names}
 
 
 def rank_significance_report(
@@ -298,251 +252,223 @@ def rank_significance_report(
         "n_resamples": check_integer(n_resamples, "n_resamples", 1),
         "random_state": as_seed_sequence(random_state),
     }
-    study = _Study(_read(y_true, y_score, pos_label, clusters, float(level)), chosen, drawing)
+    facts = read_facts(y_true, y_score, pos_label, clusters, float(level))
     with warnings.catch_warnings():
         # The checks of the report replace these warnings.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        return study.report(k)
+        return RankSignificanceReport(**Study(facts, chosen, drawing).findings(k))
 
 
-def swaps_take_long(n_samples: int, n_resamples: int) -> bool:
-    """Whether random rank swaps of two rankings take too long for a report."""
-    return n_samples * n_resamples > _SWAPPED_ITEMS
+# As a page.
+
+# Maximum number of null distributions that are drawn, and of letters of a name in a picture.
+_N_DRAWN, _IN_PICTURE = 6, 24
+# Beyond this number of standard deviations a null distribution is a spike beside empty space.
+_TOO_FAR = 50.0
+_STYLE = """
+.rankinf { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem;
+  margin: 0 auto; padding: 1rem; overflow-wrap: anywhere; }
+.rankinf h1 { font-size: 1.5rem; } .rankinf h2 { font-size: 1.15rem; margin-top: 2rem; }
+.rankinf .conclusion { border-left: .3rem solid #2a7ab0; padding: .1rem 1rem; }
+.rankinf .table { overflow-x: auto; }
+.rankinf table { border-collapse: collapse; font-size: .9rem; }
+.rankinf th, .rankinf td { padding: .25rem .6rem; text-align: right; white-space: nowrap;
+  border-bottom: 1px solid #8884; }
+.rankinf th:first-child, .rankinf td:first-child { text-align: left; white-space: normal;
+  min-width: 8rem; }
+.rankinf .note { font-size: .85rem; opacity: .8; }
+.rankinf figure { margin: 1rem 0; } .rankinf img { max-width: 100%; height: auto;
+  background: #fff; border-radius: .4rem; }
+.rankinf code { background: #8882; padding: 0 .3rem; border-radius: .2rem; }
+"""
+_PAGE_STYLE = """
+:root { color-scheme: light dark; }
+body { margin: 0; background: #fff; color: #1b1b1b; }
+a { color: #0b5f95; }
+@media (prefers-color-scheme: dark) {
+  body { background: #15181c; color: #e4e6e8; } a { color: #7fc1ee; }
+}
+"""
 
 
-def comparison_method(metric: Metric, n_samples: int, n_resamples: int) -> str:
-    """Return the method for comparing two rankers: rank swaps unless they take long."""
-    is_long = swaps_take_long(n_samples, n_resamples)
-    return "influence" if is_long and metric.has_influence else "auto"
-
-
-def _read(y_true: Any, y_score: Any, pos_label: PosLabel, clusters: Any, alpha: float) -> Facts:
-    """Read labels and scores, and what the checks need of the labels."""
-    columns = "rankers" if holds_rankers(y_score) else ""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a check reports the label in doubt
-        sample = Sample.read(
-            y_true, y_score, pos_label=pos_label, columns=columns, clusters=clusters
-        )
-    if sample.counts is not None:
-        return Facts(sample, alpha, pos_label)
-    names = sample.names if columns else [getattr(y_score, "name", None) or "ranking"]
-    return Facts(
-        replace(sample, names=[_one_line(name) for name in names]),
-        alpha,
-        pos_label,
-        tuple(class_names(y_true)),
-        not getattr(getattr(y_true, "index", None), "is_unique", True),
+def as_document(report: Findings) -> str:
+    """Return the report as a whole page, with pictures."""
+    _figure(1.0)  # a missing matplotlib is reported before anything is drawn
+    pictures = [
+        f'<figure><img alt="{escape(title)}" src="{_as_data(draw)}">'
+        f"<figcaption>{escape(title)}</figcaption></figure>"
+        for title, draw in _pictures(report)
+    ]
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>Rank significance report</title>\n<style>{_PAGE_STYLE}</style>\n</head>\n<body>\n"
+        f"{as_fragment(report, pictures)}\n</body>\n</html>\n"
     )
 
 
-def _one_line(name: Any) -> str:
-    """Return a name as printable text without line breaks."""
-    text = " ".join(str(name).split())
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text) or "unnamed"
+def as_fragment(report: Findings, pictures: Sequence[str] = ()) -> str:
+    """Return the report for a notebook, or with pictures as the content of a page."""
+    parts = [
+        f"<style>{_STYLE}</style>",
+        "<h1>Rank significance report</h1>",
+        f"<p>{escape(header(report))}</p>",
+        '<h2>Conclusion</h2>\n<div class="conclusion">',
+        *(_paragraph(text) for text in conclusions(report)),
+        "</div>",
+        *(_table(table) for table in tables(report, str)),
+    ]
+    if pictures:
+        parts += ["<h2>Pictures</h2>", *pictures, *map(_paragraph, _not_drawn(report))]
+    if report.notes:
+        parts += ["<h2>Notes</h2>", *map(_paragraph, report.notes)]
+    parts += ["<h2>Checks</h2>", _checks(report), f"<h2>{FOR_A_PAPER}</h2>"]
+    parts += [_paragraph(text) for text in sentences(report)]
+    content = "\n".join(parts)
+    return f'<div class="rankinf">\n{content}\n</div>'
 
 
-def _untested(result: MetricTestResult) -> MetricTestResult:
-    """Return the result without its p-value and z-score, which need independent samples."""
-    names = "pvalue log10_pvalue pvalue_relative_error pvalue_low pvalue_high zscore"
-    unknown: dict[str, Any] = dict.fromkeys(names.split(), np.nan)
-    return replace(result, **unknown, pvalue_is_bound=False, method="none", ranking=None)
+def _paragraph(text: str) -> str:
+    return f"<p>{unbroken(escape(text))}</p>"
 
 
-@dataclass(frozen=True, eq=False)
-class _Study:
-    """The computation of a report from a sample and its options."""
+def _table(table: ReportTable) -> str:
+    """Return a table that scrolls separately if it is too wide for the page."""
+    heads = "".join(f"<th>{escape(' '.join(filter(None, head)))}</th>" for head in table.headings)
+    rows = "\n".join(
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in table.rows
+    )
+    note = f'\n<p class="note">{escape(table.note)}</p>' if table.note else ""
+    return (
+        f'<h2>{escape(table.title)}</h2>\n<div class="table"><table>\n<thead><tr>{heads}</tr>'
+        f"</thead>\n<tbody>\n{rows}\n</tbody>\n</table></div>{note}"
+    )
 
-    facts: Facts
-    metric: Metric
-    drawing: dict[str, Any]
 
-    @property
-    def sample(self) -> Sample:
-        return self.facts.sample
+def _checks(report: Findings) -> str:
+    if not report.checks:
+        return _paragraph(NOTHING_WRONG)
+    items = [
+        f"<li><code>{escape(check.code)}</code>{escape(about(report, names, str))}: "
+        f"{unbroken(escape(check.message))} {escape(check.remedy)} "
+        f'<a href="{escape(check.url)}">More</a></li>'
+        for check, names in grouped(report.checks)
+    ]
+    return "<ul>\n" + "\n".join(items) + "\n</ul>"
 
-    def report(self, k: Any) -> RankSignificanceReport:
-        sample, facts = self.sample, self.facts
-        cuts, notes = self._cuts(k)
-        notes += self._left_out()
-        rankers = tuple(self._of_ranker(index, cuts) for index in range(len(sample.names)))
-        compared: dict[str, Any] = {}
-        if len(rankers) > 1 and sample.has_both:
-            if len(rankers) == 2 or self.metric.has_influence:
-                compared = self._comparison(rankers)
-            else:
-                title = self.metric.title_in_text
-                notes.append(
-                    f"The rankings are not compared because {title} has no standard error."
-                )
-        facts = replace(facts, rankers=rankers, few_labellings=self._few_labellings)
-        return RankSignificanceReport(
-            metric=rankers[0].test.metric,
-            alpha=facts.alpha,
-            n_samples=sample.n_items,
-            n_positives=sample.n_positives,
-            n_clusters=len(facts.clusters) if facts.has_clusters else None,
-            rankers=rankers,
-            checks=run_checks(facts),
-            notes=tuple(notes),
-            _given_k=getattr(self.metric, "k", None),
-            **compared,
-        )
 
-    def _of_ranker(self, index: int, cuts: Sequence[float]) -> RankerReport:
-        name, ranking = self.sample.names[index], self.sample.rankings[index]
-        curve = self._curve(ranking)
-        return RankerReport(
-            name,
-            self._test(self.metric, index),
-            self._interval(index),
-            tuple(self._hits(index, cut) for cut in cuts),
-            curve,
-            None if curve is None else minimum_hypergeometric_test(ranking),
-        )
+# Pictures.
 
-    def _cuts(self, k: Any) -> tuple[list[float], list[str]]:
-        """Return the cut-offs for different numbers of samples, and a note on those too large."""
-        n = self.sample.n_items
-        cuts: dict[int, float] = {}
-        dropped = []
-        if not isinstance(k, Real | Iterable):
-            raise TypeError(f"k must be a number or a list of numbers; got {k!r}.")
-        given: list[Any] = [k] if isinstance(k, Real) else list(k)
-        for cut in given:
-            check_k(cut)
-            if cut > n:
-                dropped.append(str(cut))
-            else:
-                cuts.setdefault(resolve_k(cut, n), cut)
-        note = f"k = {', '.join(dropped)} was left out: there are only {n} samples."
-        return list(cuts.values()), [note] if dropped else []
+Draw = Callable[[], Any]
 
-    def _left_out(self) -> list[str]:
-        """Return notes on the results that are not computed."""
-        notes = []
-        m = self.sample.n_positives
-        if self.facts.mixed_clusters:
-            notes.append(
-                "P-values against chance, bounds over all k and the hits needed are left out "
-                "because samples of one cluster have different labels. Chance is the mean of a "
-                "random order of the samples."
-            )
-        elif self.facts.has_clusters:
-            notes.append(
-                "Bounds over all k, the hits needed and the minimum hypergeometric test are left "
-                "out because they need independent samples, and clusters were given."
-            )
-        elif m > _POSITIVES_FOR_BOUNDS:
-            notes.append(
-                "Bounds over all k and the minimum hypergeometric test are left out because they "
-                f"take long with {m} positives: call top_k_significance_curve and "
-                "minimum_hypergeometric_test."
-            )
-        if not self.metric.has_influence:
-            notes.append(
-                f"{self.metric.title} of one ranking depends on a single sample, so it has no "
-                "interval."
-            )
-        elif self._is_slow_interval:
-            notes.append(
-                f"The interval of {self.metric.title_in_text} is left out because its "
-                "simulation takes long: call metric_interval."
-            )
-        if not self.facts.has_clusters:
-            notes.append(CLUSTERS_HINT)
-        return notes
 
-    @property
-    def _is_slow_interval(self) -> bool:
-        way = choose_method(self.metric, "auto", self.facts.has_clusters)
-        return way == "binormal" and self.sample.n_items > _SAMPLES_FOR_SIMULATION
+def _pictures(report: Findings) -> list[tuple[str, Draw]]:
+    """Return the titles of the pictures and the functions that draw them."""
+    names = [shortened(ranker.name, _IN_PICTURE) for ranker in report.rankers]
+    found: list[tuple[str, Draw]] = []
+    if any(ranker.interval is not None for ranker in report.rankers):
+        found.append(("Confidence intervals", lambda: draw_intervals(report, names)))
+    if report.comparison is not None:
+        found.append(("Differences", lambda: _draw_comparison(report, names)))
+    for name, ranker in _drawn(report, names):
+        if ranker.test.null_distribution.std() > 0.0 and not _is_too_far(ranker):
+            title = f"{name}: observed value and null distribution"
+            found.append((title, partial(_draw_null, name, ranker)))
+    if report.n_positives > 0 and all(ranker.curve is not None for ranker in report.rankers):
+        found.append(("Hits among the first k", lambda: _draw_curves(report, names)))
+    return found
 
-    def _test(self, metric: Metric, index: int) -> MetricTestResult:
-        """Test one ranking, without a p-value if samples of one cluster have different labels."""
-        sample = self.sample.single(index)
-        if self.facts.mixed_clusters:
-            sample = replace(sample, design=Design(sample.n_items))
-        result = significance_of(metric, sample, method="auto", n_jobs=None, **self.drawing)
-        return _untested(result) if self.facts.mixed_clusters else result
 
-    @property
-    def _few_labellings(self) -> str | None:
-        """Text of the warning that clusters leave few different labellings."""
-        exchange = None if self.facts.mixed_clusters else exchange_of(self.sample)
-        return None if exchange is None else few_labellings_warning(exchange, self.sample.labels)
+def _drawn(report: Findings, names: Sequence[str]) -> list[tuple[str, RankerReport]]:
+    """Return the rankings whose null distribution is drawn, by name."""
+    named = list(zip(names, report.rankers, strict=True))[:_N_DRAWN]
+    return [(name, ranker) for name, ranker in named if ranker.is_tested]
 
-    @property
-    def _by_cluster(self) -> dict[str, Any]:
-        """Arguments of tests of samples in clusters."""
-        return {"pos_label": True, "clusters": self.sample.design.clusters}
 
-    def _interval(self, index: int) -> MetricIntervalResult | None:
-        """Return the interval of one ranking, or None if there is none or it takes long."""
-        if not self.metric.has_influence or self._is_slow_interval:
-            return None
-        return self._interval_of(index, self.metric)
+def _is_too_far(ranker: RankerReport) -> bool:
+    """Whether the observed value is too far from chance for a picture with the distribution."""
+    return bool(abs(ranker.test.zscore) > _TOO_FAR)
 
-    def _interval_of(self, index: int, metric: Metric) -> MetricIntervalResult | None:
-        if not self.sample.has_both:
-            return None
-        options: dict[str, Any] = {"metric": metric, "confidence_level": 1.0 - self.facts.alpha}
-        options["random_state"] = self.drawing["random_state"]
-        data: list[Any] = [self.sample.rankings[index]]
-        if self.facts.has_clusters:
-            data = [self.sample.positive, self.sample.scores[index]]
-            options |= self._by_cluster
-        found: MetricIntervalResult = metric_interval(*data, **options)
-        return found
 
-    def _curve(self, ranking: Ranking) -> TopKSignificanceCurve | None:
-        if self.facts.has_clusters or ranking.n_positives > _POSITIVES_FOR_BOUNDS:
-            return None
-        return top_k_significance_curve(ranking, alpha=self.facts.alpha)
+def _not_drawn(report: Findings) -> list[str]:
+    """Return a sentence for each null distribution that is left out because it is too narrow."""
+    return [
+        f"The null distribution is not drawn for {in_sentences(name)}: the observed value is "
+        f"{abs(ranker.test.zscore):.0f} standard deviations from chance."
+        for name, ranker in _drawn(report, [ranker.name for ranker in report.rankers])
+        if _is_too_far(ranker)
+    ]
 
-    def _hits(self, index: int, cut: float) -> HitsReport:
-        metric, ranking = RecallAtK(cut), self.sample.rankings[index]
-        interval = self._interval_of(index, metric)
-        return HitsReport.of(ranking, self._test(metric, index), cut, interval, self.facts.alpha)
 
-    def _comparison(self, rankers: Sequence[RankerReport]) -> dict[str, Any]:
-        best = int(np.argmax([ranker.test.statistic for ranker in rankers]))
-        names, alpha = self.sample.names, self.facts.alpha
-        if len(rankers) == 2:
-            other = 1 - best
-            n_resamples = self.drawing["n_resamples"]
-            method = comparison_method(self.metric, self.sample.n_items, n_resamples)
-            pair = metric_comparison_test(
-                self.sample.positive,
-                {self.sample.names[one]: self.sample.scores[one] for one in (other, best)},
-                metric=self.metric,
-                method=method,
-                **self._by_cluster,
-                **self.drawing,
-            )
-            way = "t test of influence values" if method == "influence" else "rank swaps"
-            return {
-                "comparison": pair,
-                "differences": (difference_of_two((names[other], names[best]), pair, alpha),),
-                "comparison_method": f"metric_comparison_test, {way}, two-sided; MOVER interval.",
-            }
-        found = metric_multiple_comparison_test(
-            self.sample.positive,
-            dict(enumerate(self.sample.scores)),  # one array would round large whole numbers
-            metric=self.metric,
-            reference="best",
-            confidence_level=1.0 - alpha,
-            random_state=self.drawing["random_state"],
-            **self._by_cluster,
-        )
-        found = replace(found, names=list(names), reference=names[best])
-        return {
-            "comparison": found,
-            "differences": differences_of_pairs(found),
-            "comparison_method": (
-                "metric_multiple_comparison_test, t tests of influence values. P-values "
-                "(single-step maxT) and intervals are adjusted for all pairs and agree with each "
-                "other. Rankings that may be best: Hsu's one-sided comparisons of each ranking "
-                "with all others, which can exclude a ranking whose interval includes 0."
-            ),
-        }
+def draw_intervals(report: Findings, names: list[str]) -> Any:
+    """Draw the intervals of all rankings, and their chance levels."""
+    figure = _figure(1.3 + 0.35 * len(names))
+    intervals = [ranker.interval for ranker in report.rankers]
+    display = IntervalDisplay(intervals, name=_plain(names)).plot(figure.add_subplot())
+    # The chance level of the tables depends on ties; an interval has no ties.
+    chances = np.array([ranker.test.chance for ranker in report.rankers])
+    draw_chance_levels(display.ax_, report.metric.symbol, chances)
+    return figure
+
+
+def _draw_comparison(report: Findings, names: list[str]) -> Any:
+    is_of_two = len(names) == 2
+    figure = _figure(1.8 if is_of_two else 1.8 + 0.4 * len(names))
+    if is_of_two:
+        (pair,) = report.differences
+        names = [shortened(name, _IN_PICTURE) for name in (pair.ranker, pair.reference)]
+    ComparisonDisplay(report.comparison, name=_plain(names)).plot(figure.add_subplot())
+    return figure
+
+
+def _draw_null(name: str, ranker: RankerReport) -> Any:
+    figure = _figure(4.0)
+    # The far tail on a logarithmic scale can take a minute to compute.
+    NullDistributionDisplay(ranker.test, name=_plain([name])[0]).plot(figure.add_subplot())
+    return figure
+
+
+def _draw_curves(report: Findings, names: list[str]) -> Any:
+    figure = _figure(4.5, 9.0)
+    curves: Any = [ranker.curve for ranker in report.rankers]
+    shown: Any = _plain(names)
+    if len(curves) == 1:
+        (curves,), (shown,) = curves, shown
+    TopKSignificanceDisplay(curves, name=shown).plot(figure.add_subplot())
+    return figure
+
+
+def _figure(height: float, width: float = 8.0) -> Any:
+    return new_figure("an HTML report", (width, height))
+
+
+def _plain(names: list[str]) -> list[str]:
+    """Escape names that matplotlib would read as formulas or as hidden artists."""
+    return [
+        re.sub(r"^_", "\N{MODIFIER LETTER LOW MACRON}", name).replace("$", r"\$") for name in names
+    ]
+
+
+def _as_data(draw: Draw) -> str:
+    """Return a picture as a data URL."""
+    picture, lacks_letters = _as_svg(draw, "path")
+    if lacks_letters:
+        # matplotlib's font lacks some letters, and the browser may have them.
+        picture, _ = _as_svg(draw, "none")
+    return f"data:image/svg+xml;base64,{base64.b64encode(picture).decode()}"
+
+
+def _as_svg(draw: Draw, fonttype: str) -> tuple[bytes, bool]:
+    """Return a picture, and whether its font lacks letters."""
+    import matplotlib
+
+    written = io.BytesIO()
+    # A fixed salt makes the output reproducible.
+    options: Any = {"svg.hashsalt": "rankinf", "svg.fonttype": fonttype}
+    with matplotlib.rc_context(options), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        draw().savefig(written, format="svg", metadata={"Date": None})
+    others = [one for one in caught if "missing from" not in str(one.message)]
+    for one in others:
+        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    return written.getvalue(), len(others) < len(caught)

@@ -29,7 +29,7 @@ from sklearn_rankinf import (
 )
 from sklearn_rankinf.__main__ import main
 from sklearn_rankinf._report import commands as _commands
-from sklearn_rankinf._report import report as _report
+from sklearn_rankinf._report import study as _study
 
 
 @pytest.fixture(scope="module")
@@ -328,7 +328,7 @@ def test_a_column_has_one_direction(three, capsys, first):
 def test_compare_long_rankings_as_the_report_does(
     path, scores, capsys, monkeypatch, limit, metric, way
 ):
-    monkeypatch.setattr(_report, "_SWAPPED_ITEMS", limit)  # 300 items x 9999 permutations
+    monkeypatch.setattr(_study, "_SWAPPED_ITEMS", limit)  # 300 items x 9999 permutations
     options = ["--label", "hit", "--score", "good", "--score", "coarse", "--metric", metric]
     assert main(["compare", path, *options]) == 0
     assert f"by {way})" in unwrapped(capsys.readouterr().out)

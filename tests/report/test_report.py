@@ -30,7 +30,7 @@ from sklearn_rankinf import (
     top_k_significance_curve,
 )
 from sklearn_rankinf._report.checks import DOCUMENTATION
-from sklearn_rankinf._report.html import draw_intervals
+from sklearn_rankinf._report.report import draw_intervals
 from sklearn_rankinf._report.text import verdict, wrapped
 
 RNG = np.random.default_rng(7)
@@ -164,7 +164,7 @@ def test_two_rankers_are_compared_by_rank_swap():
 
 
 def test_two_rankers_of_many_samples_are_compared_by_influence(monkeypatch):
-    monkeypatch.setattr("sklearn_rankinf._report.report._SWAPPED_ITEMS", N * 99 - 1)
+    monkeypatch.setattr("sklearn_rankinf._report.study._SWAPPED_ITEMS", N * 99 - 1)
     report = rank_significance_report(Y, {"a": GOOD, "b": NOISE}, n_resamples=99)
     expected = metric_comparison_test(Y, {"NOISE": NOISE, "GOOD": GOOD}, method="influence")
     assert report.differences[0].pvalue == expected.pvalue
@@ -298,19 +298,19 @@ def test_large_k_are_left_out_with_a_note():
 
 
 def test_bounds_of_many_positives_are_left_out_with_a_note(monkeypatch):
-    monkeypatch.setattr("sklearn_rankinf._report.report._POSITIVES_FOR_BOUNDS", M - 1)
+    monkeypatch.setattr("sklearn_rankinf._report.study._POSITIVES_FOR_BOUNDS", M - 1)
     report = rank_significance_report(Y, GOOD, k=10)
     found = report.rankers[0]
     assert (found.significant_k, found.minimum_hypergeometric, found.curve) == (None, None, None)
     assert "are left out because they take long with 20 positives" in report.notes[0]
     assert "All k together" not in report.to_text()
     assert report.to_html().count("<img ") == 2
-    monkeypatch.setattr("sklearn_rankinf._report.report._POSITIVES_FOR_BOUNDS", M)
+    monkeypatch.setattr("sklearn_rankinf._report.study._POSITIVES_FOR_BOUNDS", M)
     assert rank_significance_report(Y, GOOD, k=10).rankers[0].curve is not None
 
 
 def test_simulated_intervals_of_many_samples_are_left_out_with_a_note(monkeypatch):
-    monkeypatch.setattr("sklearn_rankinf._report.report._SAMPLES_FOR_SIMULATION", N - 1)
+    monkeypatch.setattr("sklearn_rankinf._report.study._SAMPLES_FOR_SIMULATION", N - 1)
     report = rank_significance_report(Y, GOOD, k=10, metric="bedroc")
     assert report.rankers[0].interval is None
     assert "interval of BEDROC is left out" in report.notes[0]
