@@ -37,7 +37,7 @@ from sklearn_rankinf._engine.exact.enumeration import (
 from sklearn_rankinf._engine.exact.few_positives import FewPositives
 from sklearn_rankinf._engine.exact.integer_weights import nearly_step_of
 from sklearn_rankinf._engine.inversion.contour import is_steep
-from sklearn_rankinf._engine.inversion.ranking_transform import ClosedTransform
+from sklearn_rankinf._engine.inversion.transform import ClosedTransform
 from sklearn_rankinf._engine.inversion.trapezoid import without_merging
 from sklearn_rankinf._engine.listed import ROUNDING, ListedDistribution
 from sklearn_rankinf._engine.quantiles import bracketed, is_reached

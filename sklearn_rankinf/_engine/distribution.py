@@ -18,7 +18,7 @@ from sklearn_rankinf._engine.computed import (
     MeetInTheMiddle,
     Problem,
 )
-from sklearn_rankinf._engine.exact.enumeration import atoms, best_split, n_outcomes
+from sklearn_rankinf._engine.exact.enumeration import MAX_ATOMS, atoms, best_split, n_outcomes
 from sklearn_rankinf._engine.exact.few_positives import FewPositives
 from sklearn_rankinf._engine.exact.integer_weights import counted_atoms
 from sklearn_rankinf._engine.exact.one_hit import OneHit
@@ -39,8 +39,6 @@ from sklearn_rankinf._statistics import (
 
 # Part of what all hits add below which a difference to it is computed as a sum.
 _CANCELS = 0.5
-# Outcomes up to which all atoms are kept.
-MAX_ATOMS = 5e6
 # Outcomes up to which meeting in the middle is not tried.
 _FEW_OUTCOMES = 5_000
 # Outcomes above which they are not listed for a few values, whatever the number of blocks.

@@ -142,6 +142,20 @@ class TailEstimates:
         parts[-1] = np.inf
         return cls(np.full(shape, -np.inf), ErrorEstimate(parts), np.full(shape, "", dtype=object))
 
+    @classmethod
+    def between(
+        cls, lower: Floats, upper: Floats, solver: str, rounding: float = 0.0
+    ) -> TailEstimates:
+        """Geometric means of guaranteed bounds; the enclosure is the distance to them.
+
+        Unknown where the lower bound is 0.
+        """
+        known = lower > 0.0
+        log_lower, log_upper = (np.log(np.where(known, each, 1.0)) for each in (lower, upper))
+        log_p = np.where(known, 0.5 * (log_lower + log_upper), -np.inf)
+        half = np.where(known, np.expm1(0.5 * (log_upper - log_lower)), np.inf)
+        return cls.of(log_p, solver, enclosure=half, rounding=rounding)
+
     def at(self, where: NDArray[Any]) -> TailEstimates:
         """Those of some values."""
         return TailEstimates(self.log_p[where], self.error.at(where), self.solver[where])

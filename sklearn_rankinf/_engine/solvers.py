@@ -17,28 +17,28 @@ import numpy as np
 
 from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import ROUGH_TOLERANCE, TailEstimates, accepted_error
-from sklearn_rankinf._engine.exact.bounds import bounding_increments, middle
 from sklearn_rankinf._engine.exact.integer_weights import near_periods, nearly_step_of
 from sklearn_rankinf._engine.exact.near_maximum import FEW, NearMaximum
 from sklearn_rankinf._engine.inversion.band_limited import SETTINGS as BANDS
 from sklearn_rankinf._engine.inversion.band_limited import BandLimitedTails
 from sklearn_rankinf._engine.inversion.bands import tilted_bands, windows
 from sklearn_rankinf._engine.inversion.contour import ContourInversion, is_steep
+from sklearn_rankinf._engine.inversion.forward_pass import log_transform
 from sklearn_rankinf._engine.inversion.many_hits import ManyHitsInversion
-from sklearn_rankinf._engine.inversion.ranking_transform import (
-    RankingTransform,
+from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
+from sklearn_rankinf._engine.inversion.stratified import StratifiedInversion
+from sklearn_rankinf._engine.inversion.sums_of_weights import is_quick_sum, transform_of
+from sklearn_rankinf._engine.inversion.transform import (
     Transform,
     has_large_blocks,
     largest_increment,
 )
-from sklearn_rankinf._engine.inversion.stratified import StratifiedInversion
-from sklearn_rankinf._engine.inversion.sums_of_weights import is_quick_sum, transform_of
-from sklearn_rankinf._engine.inversion.transform import log_transform
 from sklearn_rankinf._statistics import (
     FEW_BLOCKS,
     VERY_FEW_BLOCKS,
     Floats,
     Increments,
+    bounding_increments,
     cached_property,
     deviation_of_the_body,
     log_binomial,
@@ -550,9 +550,7 @@ class Tails:
         return BandLimitedTails(transform, *numbers)
 
     def _enclosed(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
-        """The geometric mean of guaranteed bounds; the error is the distance to them."""
-        log_p, error = middle(*self._bounds(t, sign))
-        return TailEstimates.of(log_p, "midpoint of bounds", enclosure=error)
+        return TailEstimates.between(*self._bounds(t, sign), "midpoint of bounds")
 
     def _bound(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
         """A bound, of unknown error, where nothing else answers."""

@@ -140,12 +140,15 @@ class MeanNullDistribution(NullDistribution):
         return self._new_distribution()
 
     def _exact_distribution(self) -> Distribution:
-        return mean_distribution(
-            [
-                Part(null.statistic, null.n_samples, null.n_positives, null.tie_sizes, count)
-                for null, count in self._counts
-            ]
-        )
+        parts = [
+            Part(
+                *(null.statistic, null.n_samples, null.n_positives, null.tie_sizes),
+                count=count,
+                exact_distribution=exact_distribution,
+            )
+            for null, count in self._counts
+        ]
+        return mean_distribution(parts)
 
     @cached_property
     def _sampler(self) -> Sampler:

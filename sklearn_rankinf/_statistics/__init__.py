@@ -45,6 +45,7 @@ from sklearn_rankinf._statistics.increments import (
     hits_around_blocks,
 )
 from sklearn_rankinf._statistics.merging import (
+    bounding_increments,
     edges_around,
     grouped_increments,
     merged_firsts,

@@ -10,6 +10,7 @@ error. Callers compare two ratios and extrapolate (Richardson), or use the guara
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -116,3 +117,33 @@ def _subdivided(edges: Integers, spreads: Floats, resolution: float) -> Integers
     part = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
     inner = np.repeat(edges[:-1], parts) + part * np.repeat(sizes, parts) // np.repeat(parts, parts)
     return np.append(inner, edges[-1])
+
+
+def bounding_increments(increments: Increments, ratio: float) -> tuple[Increments, Increments]:
+    """Increments with blocks merged up to a ratio that never add more, and never less.
+
+    The j-th hit in a merged block, which is the k-th in one of its blocks b, adds
+    ``cross_b (h + j-1) + (linear_b + square_b) + (2 square_b - cross_b) (k-1)`` to the sum, with h
+    hits before the merged block and k from 1 to j. Each coefficient is replaced by its least or
+    greatest value in the merged block.
+    """
+    if ratio == 0.0:
+        return increments, increments
+    inert = increments.is_inert
+    first = merged_firsts(increments.sizes, ratio)
+    # Blocks that add nothing are not merged with others.
+    first = np.union1d(first, np.flatnonzero(inert[1:] != inert[:-1]) + 1)
+    if first.size == increments.sizes.size:
+        return increments, increments
+    alone = np.diff(first, append=increments.sizes.size) == 1
+    repeated = np.where(increments.sizes > 1, 2.0 * increments.square - increments.cross, 0.0)
+    sizes = np.add.reduceat(increments.sizes, first)
+
+    def extreme(of: Any) -> Increments:
+        cross = of.reduceat(increments.cross, first)
+        one = of.reduceat(increments.of_one_hit, first)
+        square = 0.5 * (cross + of(of.reduceat(repeated, first), 0.0))
+        square = np.where(alone, increments.square[first], square)
+        return Increments(sizes, cross, one - square, square)
+
+    return extreme(np.minimum), extreme(np.maximum)

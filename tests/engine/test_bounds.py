@@ -20,6 +20,7 @@ from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.exact import bounds, lattice
 from sklearn_rankinf._statistics.additive import increments_of
 from sklearn_rankinf._statistics.increments import Increments
+from sklearn_rankinf._statistics.merging import bounding_increments
 
 pytestmark = pytest.mark.numeric
 
@@ -119,7 +120,7 @@ def test_merged_blocks_enclose_every_placement(problem, ratio):
         (increments, n_positives),
         (increments.of_misses()[0], n_samples - n_positives),
     ):
-        least, most = bounds.bounding_increments(blocks, ratio)
+        least, most = bounding_increments(blocks, ratio)
         owner = np.searchsorted(np.cumsum(least.sizes), np.cumsum(blocks.sizes))
         of_rank = np.repeat(np.arange(blocks.sizes.size), blocks.sizes)
         for ranks in itertools.combinations(range(n_samples), m):
@@ -134,7 +135,7 @@ def test_merged_blocks_enclose_every_placement(problem, ratio):
 @pytest.mark.parametrize("log_omitted", [-2.0, -10.0, -25.0])
 def test_bands_leave_out_no_more_than_stated(n_samples, n_positives, log_omitted):
     blocks = increments_of(AveragePrecision(), n_samples, n_positives, None)
-    merged, _ = bounds.bounding_increments(blocks, 0.2)
+    merged, _ = bounding_increments(blocks, 0.2)
     for increments in (blocks, merged):
         bands = bounds.probable_bands(increments, n_positives, log_omitted)
         # Numbers of placements of the hits in the blocks so far that stay in the bands.

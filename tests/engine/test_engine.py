@@ -16,7 +16,7 @@ from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.estimates import accepted_error
 from sklearn_rankinf._engine.exact import enumeration as chain
 from sklearn_rankinf._engine.exact import integer_weights, lattice
-from sklearn_rankinf._engine.inversion import bands, contour, tilts, transform
+from sklearn_rankinf._engine.inversion import bands, contour, forward_pass, tilts
 from sklearn_rankinf._engine.inversion import ranking_transform as tilted
 from sklearn_rankinf._permutation import draws as sampling
 from sklearn_rankinf._permutation.draws import chunk_sizes
@@ -183,7 +183,7 @@ def test_transform(tie_sizes, n_positives, k, z):
     )
     terms = [c * cmath.exp(z * float(v)) for v, c in zip(values, counts, strict=True)]
     expected = sum(terms) / sum(counts)
-    found = transform.log_transform(increments(tie_sizes, n_positives, k), n_positives, [z])
+    found = forward_pass.log_transform(increments(tie_sizes, n_positives, k), n_positives, [z])
     assert_allclose(np.exp(found), [expected], rtol=1e-12)
 
 
@@ -194,7 +194,7 @@ def test_transform_at_equally_spaced_nodes_and_samples_behind_them():
     heights = np.concatenate([0.7 * (np.arange(40) + 0.5), [28.9, 33.0, 250.0, 4e4]])
     z = 2.0 + 1j * heights
     expected = np.exp(np.outer(z, np.array(values, dtype=float))) @ weights
-    assert_allclose(np.exp(transform.log_transform(blocks, 4, z)), expected, rtol=1e-10)
+    assert_allclose(np.exp(forward_pass.log_transform(blocks, 4, z)), expected, rtol=1e-10)
 
 
 def test_transform_in_a_narrow_band_that_climbs():
@@ -210,7 +210,7 @@ def test_transform_in_a_narrow_band_that_climbs():
         log_ways[: max(low, 0)] = log_ways[high + 1 :] = -np.inf
     expected = log_ways[m] - math.log(math.comb(n, m))
     balance = strength * (m - path)[:, None]
-    found = transform.log_transform(blocks, m, [1.0], band, balance)
+    found = forward_pass.log_transform(blocks, m, [1.0], band, balance)
     assert_allclose(found, [expected], rtol=1e-12)
 
 
@@ -221,8 +221,8 @@ def test_rows_left_out_do_not_matter_under_a_tilt(tilt):
     theta = tilt / scale
     kept, log_mgf = bands.tilted_bands(blocks, 60, theta)
     z = theta + 1j * np.array([0.0, 0.5, 2.0, 8.0]) / scale
-    everything = transform.log_transform(blocks, 60, z)
-    trimmed = transform.log_transform(blocks, 60, z, kept)
+    everything = forward_pass.log_transform(blocks, 60, z)
+    trimmed = forward_pass.log_transform(blocks, 60, z, kept)
     assert_allclose(np.exp(trimmed - everything), 1.0, rtol=1e-11)
     assert_allclose(log_mgf, everything[0].real, rtol=1e-12, atol=1e-12)
 
@@ -232,7 +232,7 @@ def test_the_share_of_the_rows_left_out_is_stated():
     theta = 4.0 / math.sqrt(moments.mean_and_variance(blocks, 90)[1])
     kept, _ = bands.tilted_bands(blocks, 90, theta, 1e-5)
     everything, trimmed = (
-        transform.log_transform(blocks, 90, [theta], paths)[0].real for paths in (None, kept)
+        forward_pass.log_transform(blocks, 90, [theta], paths)[0].real for paths in (None, kept)
     )
     left_out = -math.expm1(trimmed - everything)
     assert 1e-6 < left_out <= kept.left_out < 1e-3
@@ -328,7 +328,7 @@ def test_no_tilt_bounds_tails_up_to_the_reach_of_the_first_tilts(n_samples, n_po
 
 
 def test_the_first_tail_takes_one_pass_over_the_ranks(monkeypatch):
-    passes, usual = [], transform.log_transform
+    passes, usual = [], forward_pass.log_transform
 
     def counted(blocks, n_positives, z, *bands_and_balance):
         passes.append((blocks.sizes.size, np.iscomplexobj(z)))
@@ -365,7 +365,7 @@ def test_far_tails_with_a_tolerance_need_few_nodes(z):
     # A long trapezoidal sum of a pass that leaves out no path, completed on the damped side.
     (theta,) = null.tilts(np.array([s]), 1)
     nodes = theta + 1j * (np.arange(1600) + 0.5) * 2.0 * math.pi / (3.0 * s)
-    logs = transform.log_transform(fine, m, nodes)
+    logs = forward_pass.log_transform(fine, m, nodes)
     terms = np.exp(logs - logs[0].real) * np.exp(-1j * nodes.imag * s) / nodes
     log_scale = logs[0].real - theta * s + math.log(2.0 / (3.0 * s))
     damped = math.exp(-theta * 3.0 * s - log_scale) if theta * 3.0 * s + log_scale > -700.0 else 0.0
@@ -527,7 +527,7 @@ def test_direct_sums_and_convolutions_in_one_run():
             ways[y:] += factors * before[: m + 1 - y]
     expected = np.log(ways[m] / math.comb(sum(sizes), m))
     blocks = increments(sizes, m)
-    found = transform.log_transform(blocks, m, z, *bands.windows(blocks, m, z.real[:1]))
+    found = forward_pass.log_transform(blocks, m, z, *bands.windows(blocks, m, z.real[:1]))
     assert_allclose(np.exp(found - expected), 1.0, rtol=1e-9)
 
 
@@ -549,11 +549,11 @@ def test_far_nodes_of_a_contour_alone_are_known():
     expected = np.exp(exponents).mean(axis=0)
     log_ways = special.gammaln([sizes.sum() + 1, m + 1, sizes.sum() - m + 1]) @ [1, -1, -1]
     narrow = bands.windows(blocks, m, z.real[:1])
-    found = transform.log_transform(blocks, m, z, *narrow)
+    found = forward_pass.log_transform(blocks, m, z, *narrow)
     assert np.isfinite(found).all()
     scale = log_total(log_w) - log_ways
     assert_allclose(np.exp(found - scale), expected, atol=1e-14)
-    whole = transform.log_transform(blocks, m, np.append(tilt, z), *narrow)[1:]
+    whole = forward_pass.log_transform(blocks, m, np.append(tilt, z), *narrow)[1:]
     assert_allclose(np.exp(found - scale), np.exp(whole - scale), atol=1e-14)
 
 
@@ -578,5 +578,5 @@ def test_real_nodes_of_large_blocks_against_sums_of_logarithms(tilt):
     expected = log_ways[m] - math.log(math.comb(n, m))
     z = np.array([tilt])
     for arguments in (bands.windows(blocks, m, z), (None, bands.balances(blocks, m, z))):
-        found = transform.log_transform(blocks, m, z, *arguments)
+        found = forward_pass.log_transform(blocks, m, z, *arguments)
         assert_allclose(found.real, [expected], rtol=1e-11, atol=1e-9)

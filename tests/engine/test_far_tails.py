@@ -25,7 +25,7 @@ from sklearn_rankinf import (
 from sklearn_rankinf._engine import solvers
 from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.exact import near_maximum
-from sklearn_rankinf._engine.inversion import bands, contour, transform
+from sklearn_rankinf._engine.inversion import bands, contour, forward_pass
 from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
 from sklearn_rankinf._engine.inversion.stratified import StratifiedInversion
 from sklearn_rankinf._null import distribution as _frozen_distributions
@@ -84,14 +84,14 @@ def test_transform_under_strong_tilts(n_samples, n_positives, theta):
     blocks = increments_of(AveragePrecision(), n_samples, n_positives, None)
     expected = oracles.log_mgf_of_average_precision(n_samples, n_positives, theta)
     balance = bands.balances(blocks, n_positives, theta)
-    every_row = transform.log_transform(blocks, n_positives, [theta], None, balance)
+    every_row = forward_pass.log_transform(blocks, n_positives, [theta], None, balance)
     # Beyond the range of floats it is -inf.
     if theta < 1e5 or every_row.real > -np.inf:
         assert_allclose(every_row.real, expected, rtol=1e-11, atol=1e-10)
     kept, log_mgf = bands.tilted_bands(blocks, n_positives, theta)
     if theta < 1e5 or np.isfinite(log_mgf):
         assert_allclose(log_mgf, expected, rtol=1e-11, atol=1e-10)
-    trimmed = transform.log_transform(blocks, n_positives, [theta], kept, balance)
+    trimmed = forward_pass.log_transform(blocks, n_positives, [theta], kept, balance)
     if theta < 1e5 or trimmed.real > -np.inf:
         assert_allclose(trimmed.real, expected, rtol=1e-11, atol=1e-10)
 
@@ -151,7 +151,7 @@ def test_rows_that_leave_the_range_are_not_lost(which, sign, factor):
     assert_allclose(ranked.log_mgfs(theta * np.array([0.1, 0.3, 1.0]))[-1], expected, rtol=1e-11)
     z = np.array([theta, theta + 1e-9j])
     found = [
-        transform.log_transform(blocks, n_positives, nodes, None, balance)[0].real
+        forward_pass.log_transform(blocks, n_positives, nodes, None, balance)[0].real
         for nodes in (z, z.real[:1])
         for balance in (None, bands.balances(blocks, n_positives, theta))
     ]
@@ -220,7 +220,7 @@ def test_rows_are_balanced_under_an_extreme_tilt():
     assert_allclose(hits, 181.0, rtol=1e-4)
     # Nearly all hits but 18 are in any of the ranks that add nothing, and E exp(theta S) is nearly
     # the probability of hits in all others.
-    log_mgf = transform.log_transform(
+    log_mgf = forward_pass.log_transform(
         blocks, 181, tilts[-1:], None, bands.balances(blocks, 181, tilts[-1])
     )
     far = np.arange(24)
@@ -233,11 +233,13 @@ def test_rows_are_balanced_whatever_is_asked_for():
     # A balance is a matter of floating point: any other leads to the same.
     blocks = increments_of(AveragePrecision(), 300, 100, None)
     z = np.array([5.0 + 3.0j, 5.0 + 40.0j])
-    plain = transform.log_transform(blocks, 100, z)
+    plain = forward_pass.log_transform(blocks, 100, z)
     rng = np.random.default_rng(0)
     for _ in range(3):
         balance = np.cumsum(rng.normal(0.0, 0.01, (300, 1)), axis=0)
-        assert_allclose(transform.log_transform(blocks, 100, z, None, balance), plain, rtol=1e-11)
+        assert_allclose(
+            forward_pass.log_transform(blocks, 100, z, None, balance), plain, rtol=1e-11
+        )
 
 
 def count_of_sums(weights, m, at_least):
@@ -375,23 +377,25 @@ def test_convolutions_in_parts_are_direct_sums(monkeypatch, largest_exponent):
     sizes = np.array([900, 700, 1500, 400])
     blocks = increments_of(AveragePrecision(), 3500, 800, sizes)
     z = 2000.0 + 1j * np.array([10.0, 50.0, 200.0])
-    usual = transform.SETTINGS
-    monkeypatch.setattr(transform, "SETTINGS", replace(usual, least_hits_of_fft=10_000))
+    usual = forward_pass.SETTINGS
+    monkeypatch.setattr(forward_pass, "SETTINGS", replace(usual, least_hits_of_fft=10_000))
     window, balance = bands.windows(blocks, 800, np.array([2000.0]))
-    direct = transform.log_transform(blocks, 800, z, window, balance)
+    direct = forward_pass.log_transform(blocks, 800, z, window, balance)
     settings = replace(
         usual,
         least_hits_of_fft=4,
         least_products_of_fft=16,
         largest_exponent_of_fft=largest_exponent,
     )
-    monkeypatch.setattr(transform, "SETTINGS", settings)
+    monkeypatch.setattr(forward_pass, "SETTINGS", settings)
     n_parts = []
-    in_parts = transform._convolved_in_parts
+    in_parts = forward_pass._convolved_in_parts
     monkeypatch.setattr(
-        transform, "_convolved_in_parts", lambda *args: n_parts.append(args[0]) or in_parts(*args)
+        forward_pass,
+        "_convolved_in_parts",
+        lambda *args: n_parts.append(args[0]) or in_parts(*args),
     )
-    by_fourier = transform.log_transform(blocks, 800, z, window, balance)
+    by_fourier = forward_pass.log_transform(blocks, 800, z, window, balance)
     assert (max(n_parts) == 1) == (largest_exponent == 1e3)
     assert_allclose(by_fourier, direct, rtol=1e-11)
 

@@ -24,6 +24,7 @@ from sklearn_rankinf._engine.exact.enumeration import atoms, largest_value
 from sklearn_rankinf._engine.inversion import stratified
 from sklearn_rankinf._engine.inversion.bands import carrying_bands, feasible_bands, tilted_bands
 from sklearn_rankinf._engine.inversion.contour import ContourInversion
+from sklearn_rankinf._engine.inversion.forward_pass import log_transform
 from sklearn_rankinf._engine.inversion.multirate import LOST, MultiratePass
 from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
 from sklearn_rankinf._engine.inversion.stratified import (
@@ -31,7 +32,6 @@ from sklearn_rankinf._engine.inversion.stratified import (
     _ChosenStrata,
     top_stratum,
 )
-from sklearn_rankinf._engine.inversion.transform import log_transform
 from sklearn_rankinf._statistics.additive import increments_of
 from sklearn_rankinf._statistics.hypergeometric import log_binomial
 from sklearn_rankinf._statistics.merging import grouped_increments

@@ -19,6 +19,7 @@ from sklearn_rankinf import (
     average_precision_test,
     metric_null_distribution,
 )
+from sklearn_rankinf._engine.distribution import exact_distribution
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.inversion.band_limited import BandLimitedTails
 from sklearn_rankinf._engine.inversion.contour import ContourInversion
@@ -50,7 +51,14 @@ COARSE = {
 
 def parts_of(problem):
     return [
-        Part(AveragePrecision(), n, m, None if ties is None else np.array(ties), count)
+        Part(
+            AveragePrecision(),
+            n,
+            m,
+            None if ties is None else np.array(ties),
+            count,
+            exact_distribution,
+        )
         for n, m, ties, count in problem
     ]
 

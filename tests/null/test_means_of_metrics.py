@@ -26,6 +26,7 @@ from sklearn_rankinf import (
     RocAuc,
     metric_null_distribution,
 )
+from sklearn_rankinf._engine.distribution import exact_distribution
 from sklearn_rankinf._engine.means.distribution import MeanDistribution
 from sklearn_rankinf._engine.means.variables import Part
 
@@ -119,7 +120,14 @@ def test_tails_that_are_not_listed_keep_their_stated_error(metric, name):
     means, run = means_of(metric, RUNS[name]), Counter(RUNS[name])
     null = MeanDistribution(
         [
-            Part(metric.at(n), n, m, None if ties is None else np.array(ties), count)
+            Part(
+                metric.at(n),
+                n,
+                m,
+                None if ties is None else np.array(ties),
+                count,
+                exact_distribution,
+            )
             for (n, m, ties), count in run.items()
         ]
     )

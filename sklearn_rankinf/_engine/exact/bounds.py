@@ -19,16 +19,15 @@ from scipy.special import rel_entr
 
 from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.canonical import CanonicalSum
-from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact.lattice import ROUNDING, Histogram, histograms
 from sklearn_rankinf._engine.inversion.bands import Bands, feasible_bands
 from sklearn_rankinf._statistics import (
     Floats,
     Increments,
     Integers,
+    bounding_increments,
     cached_property,
     mean_and_variance,
-    merged_firsts,
 )
 
 
@@ -124,28 +123,6 @@ class TailBounds:
         return self._enclosure(above, level - 1) if found is None and level > 0 else found
 
 
-def middle(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
-    """Log of the geometric mean of two bounds, and its largest relative error.
-
-    -inf and infinity if the lower bound is 0.
-    """
-    known = lower > 0.0
-    log_lower, log_upper = (np.log(np.where(known, each, 1.0)) for each in (lower, upper))
-    log_p = 0.5 * (log_lower + log_upper)
-    error = np.expm1(0.5 * (log_upper - log_lower))
-    return np.where(known, log_p, -np.inf), np.where(known, error, np.inf)
-
-
-def put_within(
-    found: TailEstimates, where: Integers, bounds: tuple[Floats, Floats], solver: str
-) -> None:
-    """Hold tails within their bounds, in place; the middle replaces those with larger errors."""
-    with np.errstate(divide="ignore"):
-        found.log_p[where] = np.clip(found.log_p[where], *(np.log(bound) for bound in bounds))
-    log_p, half = middle(*bounds)
-    found.put_better(where, TailEstimates.of(log_p, solver, enclosure=half))
-
-
 @dataclass(frozen=True, eq=False)
 class Enclosure:
     """The distribution of a sum between the distributions of two sums that enclose it.
@@ -222,36 +199,6 @@ def usual_roundings(increments: Increments, n_hits: int) -> float:
     counted = ~increments.is_inert
     before = n_hits * (1.0 - increments.sizes[-1] / increments.n_samples)
     return float(min(before, counted[:-1].sum()) + counted[-1])
-
-
-def bounding_increments(increments: Increments, ratio: float) -> tuple[Increments, Increments]:
-    """Increments with blocks merged up to a ratio that never add more, and never less.
-
-    The j-th hit in a merged block, which is the k-th in one of its blocks b, adds
-    ``cross_b (h + j-1) + (linear_b + square_b) + (2 square_b - cross_b) (k-1)`` to the sum, with h
-    hits before the merged block and k from 1 to j. Each coefficient is replaced by its least or
-    greatest value in the merged block.
-    """
-    if ratio == 0.0:
-        return increments, increments
-    inert = increments.is_inert
-    first = merged_firsts(increments.sizes, ratio)
-    # Blocks that add nothing are not merged with others.
-    first = np.union1d(first, np.flatnonzero(inert[1:] != inert[:-1]) + 1)
-    if first.size == increments.sizes.size:
-        return increments, increments
-    alone = np.diff(first, append=increments.sizes.size) == 1
-    repeated = np.where(increments.sizes > 1, 2.0 * increments.square - increments.cross, 0.0)
-    sizes = np.add.reduceat(increments.sizes, first)
-
-    def extreme(of: Any) -> Increments:
-        cross = of.reduceat(increments.cross, first)
-        one = of.reduceat(increments.of_one_hit, first)
-        square = 0.5 * (cross + of(of.reduceat(repeated, first), 0.0))
-        square = np.where(alone, increments.square[first], square)
-        return Increments(sizes, cross, one - square, square)
-
-    return extreme(np.minimum), extreme(np.maximum)
 
 
 def probable_bands(increments: Increments, n_hits: int, log_omitted: float) -> Bands:

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import TailEstimates
-from sklearn_rankinf._engine.exact.bounds import middle
 from sklearn_rankinf._statistics import Floats, Increments, Integers, cached_property, log_pmf
 
 
@@ -122,10 +121,8 @@ class BranchAndBoundTails:
 
         The enclosure is ``(U - L) / (2 L)``.
         """
-        log_p, enclosure = middle(*self.bounds(t, sign))
-        return TailEstimates.of(
-            log_p, "branch and bound", enclosure=enclosure, rounding=SETTINGS.rounding
-        )
+        bounds = self.bounds(t, sign)
+        return TailEstimates.between(*bounds, "branch and bound", SETTINGS.rounding)
 
     def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""

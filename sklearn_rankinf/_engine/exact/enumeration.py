@@ -29,6 +29,8 @@ from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.listed import LOG_WHOLE, ROUNDING_OF_LOGS, TINY
 from sklearn_rankinf._statistics import Floats, Increments, Integers, cached_property, log_binomial
 
+# Outcomes up to which all atoms are kept.
+MAX_ATOMS = 5e6
 # Larger numbers of outcomes are not counted but infinite.
 _MOST_OUTCOMES = 1e15
 # Sums of two halves that are held in memory together.

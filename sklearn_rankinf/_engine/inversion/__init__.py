@@ -1,6 +1,6 @@
 """Tail probabilities by inversion of the characteristic function under exponential tilting.
 
-`transform` computes ``E exp(z S)`` by a forward pass over the blocks, in which only the rows of
+`forward_pass` computes ``E exp(z S)`` by a forward pass over the blocks, in which only the rows of
 `bands` are kept; `ranking_transform` adds closed forms and what contours need to plan. `tilts` has
 the ladder of tilts and Chernoff bounds, `trapezoid` the sums along a contour (Abate and Whitt,
 1992), and `returns` the samples beyond its end. `contour` inverts all blocks at the same nodes.

@@ -34,8 +34,8 @@ from sklearn_rankinf._engine.inversion.bands import (
     mean_paths,
     values_of_mean_paths,
 )
+from sklearn_rankinf._engine.inversion.exponentials import geometric_rows
 from sklearn_rankinf._engine.inversion.returns import Returns, first_nodes_and_returns
-from sklearn_rankinf._engine.inversion.transform import geometric_rows
 from sklearn_rankinf._engine.inversion.trapezoid import (
     Nodes,
     exp_of_error,

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.inversion.bands import Bands
-from sklearn_rankinf._engine.inversion.transform import LeftTheRangeError, walked_through
+from sklearn_rankinf._engine.inversion.forward_pass import LeftTheRangeError, walked_through
 from sklearn_rankinf._engine.inversion.trapezoid import fade, interpolated, over_a_period
 from sklearn_rankinf._statistics import (
     Complexes,

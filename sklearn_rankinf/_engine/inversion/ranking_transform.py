@@ -3,7 +3,7 @@
 ``M(z) = E exp(z S)`` comes from a forward pass over the blocks of equal scores, in which only the
 rows (numbers of positives before a block) that matter under the exponential tilt ``Re z`` are kept;
 or from a closed form. Implements the rows of "Contour inversion" in doc/theory.rst; the pass itself
-is in `transform`, and the rows are found in `bands`.
+is in `forward_pass`, and the rows are found in `bands`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 from scipy.special import gammaln
@@ -28,7 +27,13 @@ from sklearn_rankinf._engine.inversion.bands import (
     values_of_mean_paths,
     windows,
 )
-from sklearn_rankinf._engine.inversion.transform import log_transform
+from sklearn_rankinf._engine.inversion.forward_pass import log_transform
+from sklearn_rankinf._engine.inversion.transform import (
+    ROUNDING,
+    SEVERAL,
+    has_large_blocks,
+    largest_increment,
+)
 from sklearn_rankinf._statistics import (
     Complexes,
     Floats,
@@ -39,15 +44,8 @@ from sklearn_rankinf._statistics import (
     log_size_at_return,
 )
 
-# Rounding error of a pass, over the root of the number of blocks: more than four times the largest
-# of 60 contours in comparison with contours of smaller terms. That of a sum of logarithms in closed
-# form is more than twice the largest in the upper tail of ROC AUC at (5000, 1000).
-ROUNDING = 4e-15
-_ROUNDING_OF_LOGARITHMS = 6e-14
 # With no more hits than this, dropping rows costs more than it saves, but for an extreme tilt.
 _FEW_HITS = 64
-# The number of hits in a block varies by several if its standard deviation exceeds this.
-_SEVERAL = 1.5
 # Returns of the transform up to this logarithm are negligible.
 _LOG_NO_RETURN = -30.0
 # Blocks whose returns are computed, those of the largest influence.
@@ -64,96 +62,6 @@ _GENTLE = 300.0
 _NARROW = 0.5
 # Most that merging may change the exponent of a weight where merged blocks plan contours.
 _LARGEST_CHANGE = 0.5
-
-
-class Transform(Protocol):
-    """The transform ``E exp(z S)`` of a statistic, as contours need it."""
-
-    merged: bool
-
-    @property
-    def n_blocks(self) -> int:
-        """Number of blocks of equal scores, or of merged ones."""
-
-    @property
-    def rounding(self) -> float:
-        """Rounding error of a value, relative to the largest ones."""
-
-    @property
-    def n_counted(self) -> float:
-        """Expected number of hits that add something."""
-
-    @property
-    def merges_ties(self) -> bool:
-        """Whether blocks of equal scores are merged."""
-
-    @property
-    def has_paths(self) -> bool:
-        """Whether paths may be limited to those that carry a tail, or are."""
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether the expectation is restricted to the paths that carry a tail."""
-
-    @property
-    def means(self) -> Callable[[Floats], Floats] | None:
-        """Means of the statistic under tilts, or nearly so; None if log transforms cost less."""
-
-    @property
-    def has_ties(self) -> bool:
-        """Whether a block has several items."""
-
-    @property
-    def has_large_blocks(self) -> bool:
-        """Whether the number of hits in a single block varies by several."""
-
-    @property
-    def largest_increment(self) -> float:
-        """The most that a single hit adds."""
-
-    @property
-    def log_placement(self) -> float:
-        """Log probability of one placement of the hits."""
-
-    def log_commonest(self, theta: float) -> float:
-        """Log probability of the outcome that is commonest under a tilt, or nearly so."""
-
-    def log_mgfs(self, thetas: Floats) -> Floats:
-        """Log transforms, or nearly so, at real tilts; nan where not known."""
-
-    def log_mgf(self, theta: float) -> float:
-        """Log transform at a real tilt, of the blocks themselves; nan if not known."""
-
-    def work(self, theta: float, is_extreme: bool) -> float:
-        """Products for one node at a tilt."""
-
-    def most_rows(self, theta: float, is_extreme: bool) -> int:
-        """Largest number of rows at a tilt."""
-
-    def left_out(self, theta: float, is_extreme: bool) -> float:
-        """Share of the tilted total that is left out at a tilt, at most."""
-
-    def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
-        """Log transforms at nodes of the contour through a tilt; of blocks merged more if so."""
-
-    def limited(self, tilts: Floats, t: float, log_share: float) -> tuple[Transform, float] | None:
-        """The transform of the paths that carry the tail beyond t; log of a bound of the rest.
-
-        None if there are no paths, they are limited already, or are not found.
-        """
-
-
-class WithoutPaths:
-    """What transforms that are no sums over paths of a single ranking have in common."""
-
-    merged = merges_ties = has_paths = is_limited = False
-    means = None
-
-    def left_out(self, theta: float, is_extreme: bool) -> float:
-        return 0.0
-
-    def limited(self, tilts: Floats, t: float, log_share: float) -> None:
-        return None
 
 
 class RankingTransform:
@@ -220,7 +128,7 @@ class RankingTransform:
         if self.merged or not vary:
             return vary
         share = m / blocks.n_samples
-        several = blocks.sizes * share * (1.0 - share) > _SEVERAL**2
+        several = blocks.sizes * share * (1.0 - share) > SEVERAL**2
         candidates = np.flatnonzero(several)
         steps = np.abs(influences(blocks, m)[candidates])
         first = candidates[np.argsort(-steps, kind="stable")[:_CANDIDATES]].tolist()
@@ -414,62 +322,3 @@ class RankingTransform:
         place = np.searchsorted(np.cumsum(merged.sizes), np.cumsum(blocks.sizes))
         change = float(np.abs(merged.linear[place] - blocks.linear).max())
         return _LARGEST_CHANGE / change if change > 0.0 else math.inf
-
-
-class ClosedTransform(WithoutPaths):
-    """``E exp(z S)`` of one ranking in closed form: a `Transform`.
-
-    Parameters
-    ----------
-    log_mgf : callable
-        Its logarithm for a vector of z.
-    n_samples, n_positives : int
-        Size of the ranking and number of hits in it.
-    largest_increment : float
-        The most that a single hit adds.
-    """
-
-    has_ties = has_large_blocks = False
-
-    def __init__(
-        self,
-        log_mgf: Callable[[Complexes], Complexes],
-        n_samples: int,
-        n_positives: int,
-        largest_increment: float,
-    ) -> None:
-        self._log_mgf = log_mgf
-        self._n_factors = min(n_positives, n_samples - n_positives)
-        self.n_blocks, self.n_counted = n_samples, float(n_positives)
-        self.rounding = _ROUNDING_OF_LOGARITHMS * math.sqrt(n_samples)
-        self.largest_increment = largest_increment
-        self.log_placement = -log_binomial(n_samples, n_positives)
-
-    def log_commonest(self, theta: float) -> float:
-        return self.log_placement
-
-    def log_mgfs(self, thetas: Floats) -> Floats:
-        return np.asarray(self._log_mgf(thetas.astype(complex)).real)
-
-    def log_mgf(self, theta: float) -> float:
-        return float(self.log_mgfs(np.array([theta]))[0])
-
-    def work(self, theta: float, is_extreme: bool) -> float:
-        return float(self._n_factors)
-
-    def most_rows(self, theta: float, is_extreme: bool) -> int:
-        return self._n_factors
-
-    def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
-        return self._log_mgf(z)
-
-
-def largest_increment(increments: Increments) -> float:
-    """The most that a single hit adds."""
-    return float(np.abs(increments.of_one_hit).max())
-
-
-def has_large_blocks(largest: int, n_samples: int, n_positives: int) -> bool:
-    """Whether the number of hits in the largest block varies by several."""
-    share = n_positives / n_samples
-    return largest * share * (1.0 - share) > _SEVERAL**2

@@ -45,9 +45,9 @@ from sklearn_rankinf._engine.inversion.bands import (
     feasible_bands,
     tilted_bands,
 )
+from sklearn_rankinf._engine.inversion.forward_pass import LeftTheRangeError, walked_through
 from sklearn_rankinf._engine.inversion.multirate import LOST, MultiratePass
 from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
-from sklearn_rankinf._engine.inversion.transform import LeftTheRangeError, walked_through
 from sklearn_rankinf._engine.inversion.trapezoid import (
     DOUBT_OF_MERGING,
     SERVED,

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankinf._engine.cache import cached_method
-from sklearn_rankinf._engine.inversion.ranking_transform import Transform
+from sklearn_rankinf._engine.inversion.transform import Transform
 from sklearn_rankinf._statistics import FEW_BLOCKS, Floats, Integers
 
 

@@ -22,7 +22,7 @@ from scipy.fft import fft, ifft, irfft, next_fast_len
 from scipy.ndimage import maximum_filter1d
 
 from sklearn_rankinf._engine.estimates import TailEstimates
-from sklearn_rankinf._engine.inversion.transform import geometric_rows
+from sklearn_rankinf._engine.inversion.exponentials import geometric_rows
 from sklearn_rankinf._statistics import Complexes, Floats, cached_property
 
 # Part of a period above the lowest value that damped contours serve.

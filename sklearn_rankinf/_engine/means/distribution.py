@@ -26,9 +26,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.cache import DistributionCache
-from sklearn_rankinf._engine.distribution import MAX_ATOMS
 from sklearn_rankinf._engine.estimates import UNKNOWN, TailEstimates
-from sklearn_rankinf._engine.exact.bounds import put_within
+from sklearn_rankinf._engine.exact.enumeration import MAX_ATOMS
 from sklearn_rankinf._engine.inversion.band_limited import BandLimitedTails
 from sklearn_rankinf._engine.inversion.contour import ContourInversion
 from sklearn_rankinf._engine.listed import AffineDistribution, Distribution, ListedDistribution
@@ -389,7 +388,10 @@ class MeanDistribution:
             weak = weak[error[weak] > UNKNOWN]
         if not weak.size or self._sums is None:
             return
-        put_within(found, weak, self._sums.bounds(t[weak] * self._n, sign), "sums of atoms")
+        bounds = self._sums.bounds(t[weak] * self._n, sign)
+        with np.errstate(divide="ignore"):
+            found.log_p[weak] = np.clip(found.log_p[weak], *(np.log(bound) for bound in bounds))
+        found.put_better(weak, TailEstimates.between(*bounds, "sums of atoms"))
 
     @cached_property
     def _few_atoms(self) -> list[tuple[ListedTransform, int]] | None:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.exact.enumeration import Atoms
-from sklearn_rankinf._engine.inversion.ranking_transform import ROUNDING, Transform, WithoutPaths
+from sklearn_rankinf._engine.inversion.transform import ROUNDING, Transform, WithoutPaths
 from sklearn_rankinf._statistics import Complexes, Floats
 
 # Nodes times values of one product.

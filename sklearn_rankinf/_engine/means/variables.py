@@ -19,7 +19,6 @@ from sklearn_rankinf._engine.canonical import (
     exact_mean_and_variance,
     with_equal_blocks_merged,
 )
-from sklearn_rankinf._engine.distribution import exact_distribution
 from sklearn_rankinf._engine.exact.enumeration import (
     Atoms,
     atoms,
@@ -30,9 +29,9 @@ from sklearn_rankinf._engine.exact.enumeration import (
 from sklearn_rankinf._engine.exact.integer_weights import counted_atoms, near_periods
 from sklearn_rankinf._engine.exact.lattice import histograms
 from sklearn_rankinf._engine.inversion.bands import feasible_bands
-from sklearn_rankinf._engine.inversion.ranking_transform import (
+from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
+from sklearn_rankinf._engine.inversion.transform import (
     ClosedTransform,
-    RankingTransform,
     Transform,
     largest_increment,
 )
@@ -91,6 +90,8 @@ class Part:
         Sizes of the blocks of equal scores, best first; None without ties.
     count : int
         Number of such queries.
+    exact_distribution : callable
+        Returns the exact distribution of one query, given what comes before the count.
     """
 
     statistic: Metric
@@ -98,6 +99,7 @@ class Part:
     n_positives: int
     tie_sizes: Integers | None
     count: int
+    exact_distribution: Callable[[Statistic, int, int, Integers | None], Distribution]
 
     def is_constant(self) -> bool:
         """Whether no sample or every sample is positive."""
@@ -198,14 +200,14 @@ class SumOfQuery:
         if mirrored is not None:
             # The sum over the fewer misses has no large offset.
             statistic, m, ties = mirrored, n - m, None if ties is None else ties[::-1]
-        self._problem = statistic, n, m, ties
+        self._problem, self._exact_distribution = (statistic, n, m, ties), part.exact_distribution
         self.n_samples, self.n_positives, self.count = n, m, part.count
         self.offset = statistic.offset(n, m)
 
     @property
     def distribution(self) -> Distribution:
         """The distribution of the statistic, with its constant."""
-        return exact_distribution(*self._problem)
+        return self._exact_distribution(*self._problem)
 
     @cached_property
     def moments(self) -> tuple[float, float]:
