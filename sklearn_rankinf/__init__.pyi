@@ -18,6 +18,7 @@ from sklearn_rankinf._metrics.hits_at_k import (
     FScoreAtK,
     PrecisionAtK,
     RecallAtK,
+    ReciprocalRank,
 )
 from sklearn_rankinf._metrics.rank_sums import (
     Bedroc,
@@ -26,7 +27,6 @@ from sklearn_rankinf._metrics.rank_sums import (
     RobustInitialEnhancement,
     RocAuc,
 )
-from sklearn_rankinf._metrics.reciprocal_rank import ReciprocalRank
 from sklearn_rankinf._model_selection.best_candidate import best_candidate_test
 from sklearn_rankinf._model_selection.comparison import (
     cross_val_comparison,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_rankinf._statistics import cached_property
+from sklearn_rankinf._statistics import cached_property, is_smallest
 
 # Numbers of values of an array, of lines and of rows that a short description shows.
 _N_SHOWN, _ROWS_SHOWN = 5, 20
@@ -179,11 +179,6 @@ def format_value(value: float) -> str:
     return f"{value:.3g}"
 
 
-def is_smallest(pvalue: Any, n_drawn: Any) -> Any:
-    """Whether a p-value (b + 1) / (B + 1) is a bound: none of B random draws is as extreme."""
-    return pvalue * (n_drawn + 1.0) < 1.5
-
-
 def state_drawn_pvalue(pvalue: float, n_drawn: int) -> str:
     """State a p-value (b + 1) / (B + 1) of B random draws, which is a bound if b is 0."""
     return state_pvalue(math.log10(pvalue), is_smallest(pvalue, n_drawn))
@@ -301,18 +296,3 @@ def shortened(name: Any, length: int) -> str:
 def counted(number: int, what: str) -> str:
     """Return a number with its noun in the singular or plural."""
     return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def plain(value: Any) -> Any:
-    """A float for a scalar, otherwise the array."""
-    return value if np.ndim(value) else float(value)
-
-
-def as_log10(log_pvalue: Any) -> Any:
-    """Base-10 logarithm from the natural one; never -0.0 and never above 0."""
-    return plain(np.minimum(0.0, np.asarray(log_pvalue) / math.log(10.0)) + 0.0)
-
-
-def log10_of(pvalue: float) -> float:
-    """Base-10 logarithm of a p-value; -inf of 0."""
-    return float(as_log10(math.log(pvalue))) if pvalue > 0.0 else -math.inf

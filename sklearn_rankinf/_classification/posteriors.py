@@ -21,8 +21,7 @@ from sklearn_rankinf._ranking import (
     check_option,
     check_positive,
 )
-from sklearn_rankinf._results import plain
-from sklearn_rankinf._statistics import Floats
+from sklearn_rankinf._statistics import Floats, plain
 
 # Step of the trapezoidal rule, in units of the smallest possible width of the integrand. The
 # integrand is analytic in a strip around the axis, and the error is far below rounding.

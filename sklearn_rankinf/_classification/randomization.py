@@ -24,8 +24,8 @@ from sklearn_rankinf._ranking import (
     read_labels,
     warn_caller,
 )
-from sklearn_rankinf._results import Result, is_smallest, state_pvalue
-from sklearn_rankinf._statistics import Floats, Integers
+from sklearn_rankinf._results import Result, state_pvalue
+from sklearn_rankinf._statistics import Floats, Integers, is_smallest
 
 Booleans: TypeAlias = NDArray[np.bool_]
 Score: TypeAlias = Callable[[NDArray[Any], NDArray[Any]], float]

@@ -22,7 +22,6 @@ from sklearn_rankinf._estimation.comparison_methods import COMPARISONS, Differen
 from sklearn_rankinf._estimation.estimates import (
     Estimate,
     MetricIntervalResult,
-    check_has_influence,
     choose_method,
     in_parentheses,
     influence_of_items,

@@ -17,9 +17,13 @@ from sklearn_rankinf._estimation.comparison_methods import (
     no_interval,
     warn_of_unknown_errors,
 )
-from sklearn_rankinf._estimation.estimates import check_has_influence
 from sklearn_rankinf._estimation.limits import margin_pvalue
-from sklearn_rankinf._metrics import as_metric, check_queries_alone, warn_of_one_class
+from sklearn_rankinf._metrics import (
+    as_metric,
+    check_has_influence,
+    check_queries_alone,
+    warn_of_one_class,
+)
 from sklearn_rankinf._permutation import Draws
 from sklearn_rankinf._ranking import (
     PosLabel,
@@ -33,11 +37,10 @@ from sklearn_rankinf._results import (
     ConfidenceInterval,
     Result,
     format_value,
-    log10_of,
     state_interval,
     state_pvalue,
 )
-from sklearn_rankinf._statistics import Floats, Metric
+from sklearn_rankinf._statistics import Floats, Metric, log10_of
 
 # Level of the interval in sentences and tables.
 _CONFIDENCE_LEVEL = 0.95

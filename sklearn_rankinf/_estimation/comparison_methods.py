@@ -17,7 +17,6 @@ from sklearn_rankinf._estimation import limits
 from sklearn_rankinf._estimation.estimates import (
     Estimate,
     IntervalMethod,
-    check_has_influence,
     covariance_of_values,
     mean_interval,
     mean_limits,
@@ -25,8 +24,8 @@ from sklearn_rankinf._estimation.estimates import (
     standard_error_of_mean,
 )
 from sklearn_rankinf._metrics import (
+    check_has_influence,
     check_several_queries,
-    slope_at,
     value_of,
     values_of_queries,
 )
@@ -42,8 +41,14 @@ from sklearn_rankinf._permutation import (
     randomization_pvalue,
 )
 from sklearn_rankinf._ranking import Design, Sample, as_seed_sequence, joined, warn_caller
-from sklearn_rankinf._results import is_smallest
-from sklearn_rankinf._statistics import Floats, Integers, Metric, cached_property
+from sklearn_rankinf._statistics import (
+    Floats,
+    Integers,
+    Metric,
+    cached_property,
+    is_smallest,
+    slope_at,
+)
 
 
 def no_interval(confidence_level: float) -> tuple[float, float]:

@@ -13,10 +13,10 @@ from scipy.special import ndtri
 
 from sklearn_rankinf._estimation import limits
 from sklearn_rankinf._estimation.binormal import calibrated_limits, inverted_limits
-from sklearn_rankinf._metrics import influence_of, slope_at, value_of
+from sklearn_rankinf._metrics import check_has_influence, influence_of, value_of
 from sklearn_rankinf._ranking import Design, Ranking, Sample, as_seed_sequence, check_option
 from sklearn_rankinf._results import Result, format_value, state_interval
-from sklearn_rankinf._statistics import Floats, Integers, Metric, Statistic
+from sklearn_rankinf._statistics import Floats, Integers, Metric, Statistic, slope_at
 
 # Standard errors below this fraction of the largest value are rounding errors.
 _ROUNDING = 1e-13
@@ -82,17 +82,6 @@ class Estimate:
     @property
     def standard_error(self) -> float:
         return math.sqrt(self.variance)
-
-
-def check_has_influence(metric: Metric) -> Statistic:
-    """Raise an error for a metric that depends on a single item."""
-    if isinstance(metric, Statistic):
-        return metric
-    raise ValueError(
-        f"{metric.title} of one ranking depends on a single sample, its best positive, so its "
-        "variance cannot be estimated: pass groups, the queries of several rankings, whose mean "
-        "has an interval."
-    )
 
 
 def covariance_of_values(metric: Statistic, sample: Sample) -> Floats:

@@ -11,12 +11,16 @@ from sklearn_rankinf._estimation.estimates import (
     Estimate,
     MetricIntervalResult,
     check_both_classes,
-    check_has_influence,
     choose_method,
     interval_of,
     interval_over_queries,
 )
-from sklearn_rankinf._metrics import as_metric, check_queries_alone, values_of_queries
+from sklearn_rankinf._metrics import (
+    as_metric,
+    check_has_influence,
+    check_queries_alone,
+    values_of_queries,
+)
 from sklearn_rankinf._permutation import in_parallel
 from sklearn_rankinf._ranking import (
     PosLabel,

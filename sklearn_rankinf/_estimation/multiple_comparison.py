@@ -19,7 +19,6 @@ from sklearn_rankinf._estimation.comparison_methods import (
 from sklearn_rankinf._estimation.estimates import (
     Estimate,
     IntervalMethod,
-    check_has_influence,
     covariance_of_values,
     recommended_interval,
 )
@@ -41,6 +40,7 @@ from sklearn_rankinf._estimation.simultaneous import (
 )
 from sklearn_rankinf._metrics import (
     as_metric,
+    check_has_influence,
     check_queries_alone,
     check_several_queries,
     values_of_queries,

@@ -1,24 +1,21 @@
 """Metrics, each a small class, their names, and the influence of items on them.
 
 average_precision   average precision
-hits_at_k           recall, precision, enrichment and F-score at k
+hits_at_k           recall, precision, enrichment and F-score at k, and reciprocal rank
 rank_sums           ROC AUC, (N)DCG, RIE, BEDROC, and the base of custom metrics
-reciprocal_rank     the rank of the first positive
 names               metrics by name, such as "recall@50"
 values              values for rankings, queries and classes, and warnings where they are undefined
-influence           influence values of the items of a ranking
 """
 
 from sklearn_rankinf._metrics.average_precision import AveragePrecision
 from sklearn_rankinf._metrics.hits_at_k import PrecisionAtK, RecallAtK
-from sklearn_rankinf._metrics.influence import slope_at
 from sklearn_rankinf._metrics.names import as_metric, as_metric_or_average
 from sklearn_rankinf._metrics.rank_sums import DiscountedCumulativeGain
 from sklearn_rankinf._metrics.values import (
+    check_has_influence,
     check_queries_alone,
     check_several_queries,
     influence_of,
-    no_positives,
     undefined_value,
     value_of,
     values_of_queries,

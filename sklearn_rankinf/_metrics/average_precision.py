@@ -9,10 +9,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._metrics.influence import (
-    average_precision_at_k_influence,
-    average_precision_influence,
-)
 from sklearn_rankinf._metrics.values import CallableMetric, at_k, set_parameters
 from sklearn_rankinf._ranking import check_k, check_option, resolve_k
 from sklearn_rankinf._statistics import (
@@ -21,6 +17,8 @@ from sklearn_rankinf._statistics import (
     Influence,
     Integers,
     Statistic,
+    average_precision_at_k_influence,
+    average_precision_influence,
     average_precision_mean_and_variance,
     blocks_of,
     harmonic_between,

@@ -9,14 +9,19 @@ from types import MappingProxyType
 from typing import Any
 
 from sklearn_rankinf._metrics.average_precision import AveragePrecision
-from sklearn_rankinf._metrics.hits_at_k import EnrichmentAtK, FScoreAtK, PrecisionAtK, RecallAtK
+from sklearn_rankinf._metrics.hits_at_k import (
+    EnrichmentAtK,
+    FScoreAtK,
+    PrecisionAtK,
+    RecallAtK,
+    ReciprocalRank,
+)
 from sklearn_rankinf._metrics.rank_sums import (
     Bedroc,
     DiscountedCumulativeGain,
     RobustInitialEnhancement,
     RocAuc,
 )
-from sklearn_rankinf._metrics.reciprocal_rank import ReciprocalRank
 from sklearn_rankinf._metrics.values import CallableMetric, check_of_user
 from sklearn_rankinf._ranking import shown
 from sklearn_rankinf._statistics import HitsAtK, Metric

@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import expi, expit
 
-from sklearn_rankinf._metrics.influence import roc_auc_influence
 from sklearn_rankinf._metrics.values import CallableMetric, at_k, set_parameters
 from sklearn_rankinf._ranking import check_k, check_positive, resolve_k, shown
 from sklearn_rankinf._statistics import (
@@ -22,6 +21,7 @@ from sklearn_rankinf._statistics import (
     SumOfWeights,
     log_binomial,
     log_probability_of_hits_down_to,
+    roc_auc_influence,
 )
 
 # Discounts of the first ranks, and discounts of a few ranks, are summed term by term.

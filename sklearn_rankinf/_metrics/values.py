@@ -11,17 +11,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._metrics.influence import delete_one_influence
 from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,
     check_average,
     check_k,
+    no_positives,
     read_ranking,
     shown,
     warn_caller,
 )
-from sklearn_rankinf._statistics import Floats, HitsAtK, Influence, Metric, Statistic
+from sklearn_rankinf._statistics import (
+    Floats,
+    HitsAtK,
+    Influence,
+    Metric,
+    Statistic,
+    delete_one_influence,
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -154,11 +161,6 @@ def value_of(metric: Metric, ranking: Ranking) -> Any:
     return statistic.evaluate(ranking.tie_sizes, ranking.hits)
 
 
-def no_positives(what: str, value: str) -> str:
-    """Text of the warning about labels without positives."""
-    return f"{what} is undefined without positives in y_true and is set to {value}."
-
-
 def undefined_value(metric: Metric, ranking: Ranking) -> str | None:
     """Text of the warning about a metric that is undefined for a ranking, otherwise None."""
     if ranking.n_positives == 0:
@@ -219,6 +221,17 @@ def warn_of_undefined_queries(metric: Metric, rankings: Mapping[Any, Ranking]) -
 
 def _named(queries: list[Any]) -> str:
     return ", ".join(map(repr, queries[:_N_SHOWN])) + (", ..." if len(queries) > _N_SHOWN else "")
+
+
+def check_has_influence(metric: Metric) -> Statistic:
+    """Raise an error for a metric that depends on a single item."""
+    if isinstance(metric, Statistic):
+        return metric
+    raise ValueError(
+        f"{metric.title} of one ranking depends on a single sample, its best positive, so its "
+        "variance cannot be estimated: pass groups, the queries of several rankings, whose mean "
+        "has an interval."
+    )
 
 
 def check_queries_alone(**given: Any) -> None:

@@ -44,8 +44,7 @@ from sklearn_rankinf._ranking import (
     rows,
     warn_caller,
 )
-from sklearn_rankinf._results import log10_of
-from sklearn_rankinf._statistics import Floats, Integers
+from sklearn_rankinf._statistics import Floats, Integers, log10_of
 
 # Number of random labellings for a check of similar labels: if none of them has as few unequal
 # neighbours as the observed labels, single labels are not exchangeable.

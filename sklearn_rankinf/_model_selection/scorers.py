@@ -37,9 +37,8 @@ from sklearn_rankinf._ranking import (
     check_pos_label,
     estimator_scores,
 )
-from sklearn_rankinf._results import as_log10, is_smallest
 from sklearn_rankinf._significance import adjusted, standardized
-from sklearn_rankinf._statistics import Floats, Metric
+from sklearn_rankinf._statistics import Floats, Metric, as_log10, is_smallest
 
 
 def resolution(log10_pvalue: float) -> float:

@@ -53,15 +53,12 @@ from sklearn_rankinf._ranking import (
 from sklearn_rankinf._results import (
     ConfidenceInterval,
     Result,
-    as_log10,
     format_value,
-    is_smallest,
-    log10_of,
     one_below_another,
     state_pvalue,
 )
 from sklearn_rankinf._significance import pvalue_fields, significance_of
-from sklearn_rankinf._statistics import Floats, Metric
+from sklearn_rankinf._statistics import Floats, Metric, as_log10, is_smallest, log10_of
 
 _CONVOLVED = ("analytic", "permutation", "normal", "pearson3")
 # Log p-value below which cot(pi p) equals 1 / (pi p) in floating point and may overflow.

@@ -36,5 +36,4 @@ from sklearn_rankinf._null.frozen import (
     warn_of_design,
     warn_of_undefined,
 )
-from sklearn_rankinf._null.hits import binomial_tail, normal_tail
 from sklearn_rankinf._null.permuted import check_takes_weights, permutation_distribution

@@ -33,7 +33,6 @@ from sklearn_rankinf._ranking import (
     check_verbose,
     shown,
 )
-from sklearn_rankinf._results import plain
 from sklearn_rankinf._statistics import (
     FEW_BLOCKS,
     Floats,
@@ -41,6 +40,7 @@ from sklearn_rankinf._statistics import (
     Metric,
     Statistic,
     cached_property,
+    plain,
     zhang_su_mean_and_variance,
 )
 

@@ -19,7 +19,7 @@ from sklearn_rankinf._engine import (
     exact_standard_deviation,
     mean_distribution,
 )
-from sklearn_rankinf._metrics import no_positives, undefined_value, value_of
+from sklearn_rankinf._metrics import undefined_value, value_of
 from sklearn_rankinf._null.distribution import OF_LABELS, NullDistribution, rounding_of
 from sklearn_rankinf._null.hits import TopKNullDistribution
 from sklearn_rankinf._null.permuted import (
@@ -45,14 +45,10 @@ from sklearn_rankinf._ranking import (
     check_no_closed_form,
     check_option,
     check_tie_sizes,
+    no_positives,
     warn_caller,
 )
-from sklearn_rankinf._statistics import (
-    Integers,
-    Metric,
-    cached_property,
-    skewness_and_kurtosis,
-)
+from sklearn_rankinf._statistics import Integers, Metric, cached_property, skewness_and_kurtosis
 
 
 class RankNullDistribution(NullDistribution):

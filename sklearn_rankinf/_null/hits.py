@@ -14,11 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
-from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.special import ndtri
 
 from sklearn_rankinf._engine import HitsDistribution, ListedDistribution
 from sklearn_rankinf._null.distribution import METHODS, NullDistribution
-from sklearn_rankinf._statistics import Floats, HitsAtK, cached_property, linear_moments
+from sklearn_rankinf._statistics import (
+    Floats,
+    HitsAtK,
+    binomial_tail,
+    cached_property,
+    linear_moments,
+    normal_tail,
+)
 
 
 class ApproximateHits:
@@ -108,32 +115,6 @@ class NormalHits(ApproximateHits):
 
     def _approximate_ends(self) -> tuple[Any, Any]:
         return -math.inf, math.inf
-
-
-def binomial_tail(hits: Any, trials: Any, share: float, sign: int) -> tuple[Floats, Floats]:
-    """``P(B >= hits)`` (sign 1) or ``P(B <= hits)`` (sign -1) and its logarithm.
-
-    Where the probability underflows the logarithm is that of its bound by a geometric series.
-    """
-    distribution = stats.binom(trials, share)
-    hits = np.ceil(hits) if sign > 0 else np.floor(hits)
-    p = np.asarray(distribution.sf(hits - 1.0) if sign > 0 else distribution.cdf(hits))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_p = np.log(p)
-        possible = (hits >= 0.0) & (hits <= trials) & (0.0 < share < 1.0)
-        odds = share / (1.0 - share) if share < 1.0 else np.inf
-        up = (trials - hits) / (hits + 1.0) * odds
-        down = hits / ((trials - hits + 1.0) * odds)
-        bound = distribution.logpmf(hits) - np.log1p(-(up if sign > 0 else down))
-    return p, np.asarray(np.where((p < 1e-290) & possible, bound, log_p))
-
-
-def normal_tail(
-    hits: Any, mean: Any, deviation: Any, sign: int, half: Any
-) -> tuple[Floats, Floats]:
-    """Upper or lower normal tail from half a step before `hits`, and its logarithm."""
-    z = sign * (mean - hits) / deviation + half / deviation
-    return np.asarray(ndtr(z)), np.asarray(log_ndtr(z))
 
 
 class TopKNullDistribution(NullDistribution):

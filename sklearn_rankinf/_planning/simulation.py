@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sklearn_rankinf._estimation import (
-    check_has_influence,
     choose_method,
     influence_of_items,
     metric_comparison_test,
     metric_interval,
 )
-from sklearn_rankinf._metrics import as_metric
+from sklearn_rankinf._metrics import as_metric, check_has_influence
 from sklearn_rankinf._permutation import Draws
 from sklearn_rankinf._planning.power import share_error
 from sklearn_rankinf._ranking import (

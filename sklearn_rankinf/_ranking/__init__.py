@@ -44,6 +44,7 @@ from sklearn_rankinf._ranking.validation import (
     check_tie_sizes,
     check_verbose,
     joined,
+    no_positives,
     numbered,
     rank_order,
     read_labels,

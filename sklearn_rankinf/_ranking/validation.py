@@ -805,3 +805,8 @@ def check_levels(alpha: Any) -> NDArray[np.float64]:
     if not np.all((levels > 0.0) & (levels < 1.0)):
         raise ValueError(f"alpha must lie between 0 and 1, exclusive; got {shown(alpha)}.")
     return levels
+
+
+def no_positives(what: str, value: str) -> str:
+    """Text of the warning about labels without positives."""
+    return f"{what} is undefined without positives in y_true and is set to {value}."

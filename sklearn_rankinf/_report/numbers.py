@@ -12,14 +12,14 @@ import numpy as np
 
 from sklearn_rankinf._estimation import MetricIntervalResult
 from sklearn_rankinf._ranking import Ranking
-from sklearn_rankinf._results import Result, format_value, log10_of, state_interval
+from sklearn_rankinf._results import Result, format_value, state_interval
 from sklearn_rankinf._significance import (
     MetricTestResult,
     MinimumHypergeometricTestResult,
     TopKSignificanceCurve,
     min_hits_at_k,
 )
-from sklearn_rankinf._statistics import Metric
+from sklearn_rankinf._statistics import Metric, log10_of
 
 LEVEL = 0.05
 # Columns of the table with one row for each ranking.

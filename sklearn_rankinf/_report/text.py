@@ -30,13 +30,12 @@ from sklearn_rankinf._results import (
     format_pvalue,
     format_table,
     format_value,
-    log10_of,
     shortened,
     state_interval,
     state_pvalue,
 )
 from sklearn_rankinf._significance import MetricTestResult, limits_of_pvalue
-from sklearn_rankinf._statistics import Metric
+from sklearn_rankinf._statistics import Metric, log10_of
 
 WIDTH = 100
 # Maximum length of names, in tables and in sentences.

@@ -38,7 +38,6 @@ from sklearn_rankinf._ranking import (
     check_no_closed_form,
     check_verbose,
 )
-from sklearn_rankinf._results import plain
 from sklearn_rankinf._significance.queries import (
     JointRows,
     QueriesTestResult,
@@ -51,7 +50,7 @@ from sklearn_rankinf._significance.results import (
     pvalue_fields,
     significance_fields,
 )
-from sklearn_rankinf._statistics import Metric
+from sklearn_rankinf._statistics import Metric, plain
 
 Labels: TypeAlias = ArrayLike | Ranking | Mapping[Any, Ranking] | Sequence[Ranking]
 """Labels, one ranking, or one ranking for each query."""

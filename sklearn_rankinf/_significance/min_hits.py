@@ -8,20 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from sklearn_rankinf._null import binomial_tail, normal_tail
-from sklearn_rankinf._ranking import (
-    check_counts,
-    check_levels,
-    check_option,
-    resolve_each_k,
-)
-from sklearn_rankinf._results import plain
+from sklearn_rankinf._ranking import check_counts, check_levels, check_option, resolve_each_k
 from sklearn_rankinf._statistics import (
     Floats,
     Integers,
+    binomial_tail,
     log_tail,
     mean_and_deviation,
     min_hits,
+    normal_tail,
+    plain,
     smallest,
 )
 

@@ -10,12 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._metrics import no_positives
-from sklearn_rankinf._ranking import PosLabel, Ranking, Sample, check_integer, warn_caller
-from sklearn_rankinf._results import Result, as_log10, format_value, state_pvalue
+from sklearn_rankinf._ranking import (
+    PosLabel,
+    Ranking,
+    Sample,
+    check_integer,
+    no_positives,
+    warn_caller,
+)
+from sklearn_rankinf._results import Result, format_value, state_pvalue
 from sklearn_rankinf._significance.boundary_crossing import HitBounds
 from sklearn_rankinf._significance.top_k_curve import ends_up_to, one_class_sentence
-from sklearn_rankinf._statistics import Integers, log_tail
+from sklearn_rankinf._statistics import Integers, as_log10, log_tail
 
 
 @dataclass(frozen=True, eq=False, repr=False)

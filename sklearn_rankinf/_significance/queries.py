@@ -17,11 +17,7 @@ from sklearn_rankinf._estimation import (
     in_parentheses,
     interval_over_queries,
 )
-from sklearn_rankinf._null import (
-    NullDistribution,
-    monte_carlo_error,
-    permutation_distribution,
-)
+from sklearn_rankinf._null import NullDistribution, monte_carlo_error, permutation_distribution
 from sklearn_rankinf._permutation import (
     DesignWarning,
     Draws,
@@ -41,12 +37,11 @@ from sklearn_rankinf._ranking import (
 )
 from sklearn_rankinf._significance.results import (
     MetricTestResult,
-    as_log10,
     drawn_interval,
     pvalue_fields,
     significance_fields,
 )
-from sklearn_rankinf._statistics import Floats, Integers, Metric
+from sklearn_rankinf._statistics import Floats, Integers, Metric, as_log10
 
 _COLUMNS = (
     "n_samples",

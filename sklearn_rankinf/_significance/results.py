@@ -24,13 +24,11 @@ from sklearn_rankinf._ranking import check_confidence_level
 from sklearn_rankinf._results import (
     ConfidenceInterval,
     Result,
-    as_log10,
     format_pvalue,
     format_value,
-    plain,
     state_pvalue,
 )
-from sklearn_rankinf._statistics import Metric
+from sklearn_rankinf._statistics import Metric, as_log10, plain
 
 # Level of the interval for a p-value by permutation.
 _CONFIDENCE_LEVEL = 0.95

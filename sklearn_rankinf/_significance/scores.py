@@ -14,7 +14,6 @@ from sklearn_rankinf._metrics import (
     AveragePrecision,
     PrecisionAtK,
     RecallAtK,
-    no_positives,
     value_of,
     values_of_queries,
 )
@@ -27,10 +26,11 @@ from sklearn_rankinf._ranking import (
     check_integer,
     check_k,
     check_option,
+    no_positives,
     warn_caller,
 )
-from sklearn_rankinf._results import as_log10
 from sklearn_rankinf._significance.results import adjusted, standardized
+from sklearn_rankinf._statistics import as_log10
 
 _ROUNDINGS = ("exact", "trec_eval", "trec_eval_9")
 

@@ -11,18 +11,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._metrics import no_positives
 from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,
     Sample,
     check_levels,
+    no_positives,
     resolve_k,
     warn_caller,
 )
-from sklearn_rankinf._results import Result, as_log10, format_pvalue, format_value
+from sklearn_rankinf._results import Result, format_pvalue, format_value
 from sklearn_rankinf._significance.boundary_crossing import HitBounds, SimultaneousBounds
-from sklearn_rankinf._statistics import Floats, Integers, cached_property, log_tail
+from sklearn_rankinf._statistics import Floats, Integers, as_log10, cached_property, log_tail
 
 Run = tuple[int, int]
 """First and last cut-off of a run."""

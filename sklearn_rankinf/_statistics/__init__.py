@@ -4,7 +4,9 @@ increments       the three coefficients of each block of equal scores; influence
 additive         the base classes of metrics; increments of a metric for a whole ranking
 merging          far ranks merged into blocks
 moments          exact mean, variance, skewness and kurtosis; influences of single items
-hypergeometric   Loader's form of probabilities, tails of hits at k
+hypergeometric   Loader's form of probabilities, tails of hits at k and their approximations
+influence        influence values of the items of a ranking
+pvalues          p-values as numbers, and their logarithms to base 10
 """
 
 from sklearn_rankinf._statistics.additive import (
@@ -21,6 +23,7 @@ from sklearn_rankinf._statistics.additive import (
 from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.hypergeometric import (
     binomial_log_weights,
+    binomial_tail,
     log_binomial,
     log_binomial_pmf,
     log_pmf,
@@ -29,6 +32,7 @@ from sklearn_rankinf._statistics.hypergeometric import (
     mean_and_deviation,
     min_hits,
     n_terms_of_tail,
+    normal_tail,
     smallest,
 )
 from sklearn_rankinf._statistics.increments import (
@@ -43,6 +47,16 @@ from sklearn_rankinf._statistics.increments import (
     Integers,
     blocks_of,
     hits_around_blocks,
+)
+from sklearn_rankinf._statistics.influence import (
+    average_precision_at_k_influence,
+    average_precision_influence,
+    delete_one_influence,
+    enrichment_at_k_influence,
+    precision_at_k_influence,
+    recall_at_k_influence,
+    roc_auc_influence,
+    slope_at,
 )
 from sklearn_rankinf._statistics.merging import (
     bounding_increments,
@@ -64,3 +78,4 @@ from sklearn_rankinf._statistics.moments import (
     skewness_and_kurtosis,
     zhang_su_mean_and_variance,
 )
+from sklearn_rankinf._statistics.pvalues import as_log10, is_smallest, log10_of, plain

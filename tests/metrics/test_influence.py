@@ -18,7 +18,8 @@ from sklearn_rankinf import (
     RobustInitialEnhancement,
     RocAuc,
 )
-from sklearn_rankinf._metrics.influence import (
+from sklearn_rankinf._ranking import Design
+from sklearn_rankinf._statistics.influence import (
     average_precision_at_k_influence,
     average_precision_influence,
     delete_one_influence,
@@ -29,7 +30,6 @@ from sklearn_rankinf._metrics.influence import (
     roc_auc_influence,
     slope_at,
 )
-from sklearn_rankinf._ranking import Design
 
 pytestmark = pytest.mark.numeric
 

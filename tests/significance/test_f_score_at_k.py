@@ -29,7 +29,7 @@ from sklearn_rankinf import (
     recall_at_k_score,
 )
 from sklearn_rankinf._metrics import as_metric
-from sklearn_rankinf._metrics.influence import slope_at
+from sklearn_rankinf._statistics.influence import slope_at
 
 BETAS = [0.5, 1.0, 2.0]
 

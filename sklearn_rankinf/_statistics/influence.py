@@ -39,7 +39,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_rankinf._statistics import Floats, Influence, Integers, Statistic
+from sklearn_rankinf._statistics.additive import Statistic
+from sklearn_rankinf._statistics.increments import Floats, Influence, Integers
 
 # Exponent: the share of positives at rank k is averaged over about k**0.8 neighbouring ranks.
 _NEIGHBOURS = 0.8
