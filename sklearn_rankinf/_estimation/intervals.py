@@ -16,6 +16,7 @@ from sklearn_rankinf._estimation.estimates import (
     interval_over_queries,
 )
 from sklearn_rankinf._metrics import (
+    Metric,
     as_metric,
     check_has_influence,
     check_queries_alone,
@@ -31,7 +32,6 @@ from sklearn_rankinf._ranking import (
     check_integer,
     check_n_jobs,
 )
-from sklearn_rankinf._statistics import Metric
 
 
 def metric_interval(

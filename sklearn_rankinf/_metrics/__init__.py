@@ -22,3 +22,4 @@ from sklearn_rankinf._metrics.values import (
     warn_of_one_class,
     warn_of_undefined_queries,
 )
+from sklearn_rankinf._statistics import Metric

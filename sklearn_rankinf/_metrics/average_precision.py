@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._metrics.values import CallableMetric, at_k, set_parameters
-from sklearn_rankinf._ranking import check_k, check_option, resolve_k
+from sklearn_rankinf._metrics.values import WithCutOff, at_k, set_parameters
+from sklearn_rankinf._ranking import check_option
 from sklearn_rankinf._statistics import (
     Denominators,
     Increments,
@@ -27,7 +27,7 @@ from sklearn_rankinf._statistics import (
 
 
 @dataclass(frozen=True, repr=False)
-class AveragePrecision(CallableMetric, Statistic):
+class AveragePrecision(WithCutOff, Statistic):
     r"""Average precision of the whole ranking or of its first k ranks.
 
     Parameters
@@ -78,8 +78,7 @@ class AveragePrecision(CallableMetric, Statistic):
     normalize: str = "min"
 
     def __post_init__(self) -> None:
-        if self.k is not None:
-            set_parameters(self, k=check_k(self.k))
+        super().__post_init__()
         set_parameters(
             self, normalize=check_option(self.normalize, "normalize", ("min", "positives"))
         )
@@ -93,12 +92,8 @@ class AveragePrecision(CallableMetric, Statistic):
         return "AP" if self.k is None else f"AP@{self.k}"
 
     def at(self, n_samples: int) -> Self:
-        k = None if self.k is None else resolve_k(self.k, n_samples)
-        return type(self)() if k in (None, n_samples) else replace(self, k=k)
-
-    @property
-    def horizon(self) -> int | None:
-        return None if self.k is None else int(self.k)
+        found = super().at(n_samples)
+        return type(self)() if found.k is None else found
 
     def divisor(self, n_positives: int) -> float:
         """Divisor of the sum of precisions."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import expi, expit
 
-from sklearn_rankinf._metrics.values import CallableMetric, at_k, set_parameters
-from sklearn_rankinf._ranking import check_k, check_positive, resolve_k, shown
+from sklearn_rankinf._metrics.values import CallableMetric, WithCutOff, at_k, set_parameters
+from sklearn_rankinf._ranking import check_positive, shown
 from sklearn_rankinf._statistics import (
     LEAST_OF_ALL,
     Complexes,
@@ -214,7 +214,7 @@ def _one_pair(n_samples: int, n_positives: int) -> float:
 
 
 @dataclass(frozen=True, repr=False)
-class DiscountedCumulativeGain(RankStatistic):
+class DiscountedCumulativeGain(WithCutOff, RankStatistic):
     r"""Discounted cumulative gain of the whole ranking or of its first k ranks.
 
     Parameters
@@ -265,8 +265,7 @@ class DiscountedCumulativeGain(RankStatistic):
     normalize: bool = False
 
     def __post_init__(self) -> None:
-        if self.k is not None:
-            set_parameters(self, k=check_k(self.k))
+        super().__post_init__()
         if not isinstance(self.normalize, bool | np.bool_):
             raise TypeError(
                 f"normalize must be True or False; got {shown(self.normalize)} of type "
@@ -285,14 +284,6 @@ class DiscountedCumulativeGain(RankStatistic):
     @property
     def _abbreviation(self) -> str:
         return "NDCG" if self.normalize else "DCG"
-
-    def at(self, n_samples: int) -> Self:
-        k = None if self.k is None else resolve_k(self.k, n_samples)
-        return replace(self, k=None if k == n_samples else k)
-
-    @property
-    def horizon(self) -> int | None:
-        return None if self.k is None else int(self.k)
 
     def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
         rank = np.asarray(ranks, dtype=float)

@@ -18,6 +18,7 @@ from sklearn_rankinf._ranking import (
     check_k,
     no_positives,
     read_ranking,
+    resolve_k,
     shown,
     warn_caller,
 )
@@ -139,6 +140,24 @@ class CallableMetric(Metric):
         if message is not None:
             warn_caller(message, UndefinedMetricWarning)
         return value
+
+
+class WithCutOff(CallableMetric):
+    """A metric that may count the first k ranks alone."""
+
+    k: Any
+
+    def __post_init__(self) -> None:
+        if self.k is not None:
+            set_parameters(self, k=check_k(self.k))
+
+    def at(self, n_samples: int) -> Self:
+        k = None if self.k is None else resolve_k(self.k, n_samples)
+        return replace(self, k=None if k == n_samples else k)  # type: ignore[type-var]
+
+    @property
+    def horizon(self) -> int | None:
+        return None if self.k is None else int(self.k)
 
 
 def set_parameters(metric: Metric, **parameters: Any) -> None:

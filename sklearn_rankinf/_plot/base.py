@@ -16,6 +16,7 @@ from sklearn_rankinf._ranking import (
     folds_of,
     holds_rankers,
 )
+from sklearn_rankinf._results import shortened
 
 
 def import_pyplot(what: str) -> Any:
@@ -78,7 +79,7 @@ def legend_place(ax: Any) -> dict[str, Any]:
 
 
 # Longer names are shortened in legends and on axes.
-MAX_LENGTH = 28
+_MAX_LENGTH = 28
 REFERENCE_LINE: Mapping[str, Any] = {"color": "k", "linestyle": "--", "linewidth": 1.0}
 
 
@@ -355,3 +356,8 @@ class RankersDisplay(ScoresDisplay):
             if isinstance(results, Mapping) and isinstance(name, str):
                 results, name = {name: results}, None
         return cls(results, name=name).plot(ax, **drawn)
+
+
+def short(name: Any) -> str:
+    """A name for a legend or an axis."""
+    return shortened(name, _MAX_LENGTH)

@@ -16,12 +16,12 @@ from sklearn_rankinf._estimation import (
     metric_multiple_comparison_test,
 )
 from sklearn_rankinf._plot.base import (
-    MAX_LENGTH,
     REFERENCE_LINE,
     ScoresDisplay,
     hide_spines,
     import_pyplot,
     merged_style,
+    short,
     with_minus,
 )
 from sklearn_rankinf._ranking import Ranking, Sample, check_confidence_level, check_option
@@ -379,7 +379,7 @@ class ComparisonDisplay(ScoresDisplay):
         colorbar: bool,
     ) -> None:
         result = self.results
-        names = [shortened(name, MAX_LENGTH) for name in names]
+        names = [short(name) for name in names]
         rows, columns, table, pvalues = _table(result)
         self._start(ax, _size(len(rows), len(columns), max(map(len, names))))
         largest = float(np.nanmax(np.abs(table)))
@@ -472,7 +472,7 @@ def _difference_label(
     has_interval: bool,
 ) -> str:
     """Label of the axis of the difference, on two lines for long names."""
-    first, second = (shortened(name, MAX_LENGTH) for name in names)
+    first, second = (short(name) for name in names)
     level = f", {100.0 * confidence_level:g} % interval" if has_interval else ""
     return f"Difference in {_quantity(result)}{level}\n{first} \N{MINUS SIGN} {second}"
 

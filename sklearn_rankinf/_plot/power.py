@@ -12,16 +12,15 @@ from numpy.typing import ArrayLike
 from sklearn_rankinf._metrics import as_metric
 from sklearn_rankinf._planning import MetricPowerResult, metric_power
 from sklearn_rankinf._plot.base import (
-    MAX_LENGTH,
     REFERENCE_LINE,
     Display,
     hide_spines,
     import_pyplot,
     legend_place,
     merged_style,
+    short,
 )
 from sklearn_rankinf._ranking import check_option
-from sklearn_rankinf._results import shortened
 from sklearn_rankinf._statistics import Floats, Metric
 
 _X_AXES = ("n_positives", "n_samples", "odds", "auc")
@@ -259,7 +258,7 @@ class PowerDisplay(Display):
         x = x[order]
         power = np.array([results[at].power for at in order])
         error = np.array([results[at].standard_error for at in order])
-        text = shortened(label, MAX_LENGTH)
+        text = short(label)
         reached = np.zeros(0, dtype=int)
         if target is not None:
             reached = np.flatnonzero(power >= target)

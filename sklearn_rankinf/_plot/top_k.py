@@ -9,17 +9,16 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_rankinf._plot.base import (
-    MAX_LENGTH,
     REFERENCE_LINE,
     RankersDisplay,
     blended,
     hide_spines,
     legend_place,
     merged_style,
+    short,
     side_by_side,
 )
 from sklearn_rankinf._ranking import check_levels, check_option
-from sklearn_rankinf._results import shortened
 from sklearn_rankinf._significance import TopKSignificanceCurve, top_k_significance_curve
 from sklearn_rankinf._statistics import Floats, Integers
 
@@ -269,7 +268,7 @@ class TopKSignificanceDisplay(RankersDisplay):
         for number, (curve, name, own) in enumerate(
             zip(picture.curves, names, styles, strict=True)
         ):
-            label = shortened(name, MAX_LENGTH) if name else "observed"
+            label = short(name) if name else "observed"
             style = {"color": f"C{number % 10}", "linewidth": 1.8, "zorder": 3, "label": label}
             x, y = picture.drawn(curve, np.r_[0.0, curve.k], np.r_[0.0, curve.hits])
             if curve.k.size < min(curve.k[-1], _FEW_BLOCKS):

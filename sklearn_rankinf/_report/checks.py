@@ -14,7 +14,6 @@ from scipy.special import gammaln
 from sklearn_rankinf._ranking import Ranking, Sample
 from sklearn_rankinf._report.numbers import RankerReport, ReportCheck, is_worse
 from sklearn_rankinf._results import counted
-from sklearn_rankinf._statistics import cached_property
 
 DOCUMENTATION = "https://sklearn-rankinf.readthedocs.io/en/latest/"
 """Address of the documentation."""
@@ -51,7 +50,7 @@ class Facts:
     def clusters(self) -> list[Any]:
         return self.sample.design.names.get("clusters", [])
 
-    @cached_property
+    @property
     def mixed_clusters(self) -> list[Any]:
         """Names of the clusters whose samples have different labels."""
         codes = self.sample.design.clusters

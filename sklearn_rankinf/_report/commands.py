@@ -18,7 +18,7 @@ from sklearn_rankinf._estimation import (
     metric_interval,
     metric_multiple_comparison_test,
 )
-from sklearn_rankinf._metrics import as_metric
+from sklearn_rankinf._metrics import Metric, as_metric
 from sklearn_rankinf._planning import metric_power, min_detectable_odds, min_positives
 from sklearn_rankinf._plot import TopKSignificanceDisplay, new_figure
 from sklearn_rankinf._ranking import Ranking, resolve_k
@@ -46,7 +46,6 @@ from sklearn_rankinf._significance import (
     minimum_hypergeometric_test,
     top_k_significance_curve,
 )
-from sklearn_rankinf._statistics import Metric
 
 # The default of the report and of the comparison.
 _N_PERMUTATIONS = 9999

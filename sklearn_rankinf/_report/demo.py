@@ -16,7 +16,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from sklearn_rankinf._metrics import RecallAtK
 from sklearn_rankinf._model_selection import average_precision_significance_scorer
 from sklearn_rankinf._plot import new_figure
 from sklearn_rankinf._ranking import RESPONSE_METHODS, Ranking, estimator_scores
@@ -100,7 +99,7 @@ def assess(name: str, y_true: IntArray, y_score: FloatArray) -> Assessment:
             ranking, method="permutation", n_resamples=N_PERMUTATIONS, random_state=0
         ),
         normal=average_precision_test(ranking, method="normal"),
-        at_k=HitsReport.of(ranking, metric_test(ranking, metric=RecallAtK(N_PLACES)), N_PLACES),
+        at_k=HitsReport.of(ranking, metric_test(ranking, metric=f"recall@{N_PLACES}"), N_PLACES),
     )
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._metrics import as_metric
+from sklearn_rankinf._metrics import Metric, as_metric
 from sklearn_rankinf._plot import (
     ComparisonDisplay,
     IntervalDisplay,
@@ -45,7 +45,6 @@ from sklearn_rankinf._report.text import (
     tables,
 )
 from sklearn_rankinf._results import Result, shortened, unbroken
-from sklearn_rankinf._statistics import Metric
 
 DEFAULT_K = (10, 50, 100)
 

@@ -17,7 +17,7 @@ from sklearn_rankinf._estimation import (
     metric_interval,
     metric_multiple_comparison_test,
 )
-from sklearn_rankinf._metrics import RecallAtK
+from sklearn_rankinf._metrics import Metric, RecallAtK
 from sklearn_rankinf._permutation import exchange_of, few_labellings_warning
 from sklearn_rankinf._ranking import (
     Design,
@@ -44,7 +44,6 @@ from sklearn_rankinf._significance import (
     significance_of,
     top_k_significance_curve,
 )
-from sklearn_rankinf._statistics import Metric
 
 # Above these sizes the bounds over all k, simulated intervals, and rank swaps take long.
 _POSITIVES_FOR_BOUNDS, _SAMPLES_FOR_SIMULATION = 20_000, 20_000
