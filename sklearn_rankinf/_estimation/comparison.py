@@ -14,10 +14,10 @@ from sklearn_rankinf._estimation.comparison_methods import (
     Compared,
     Difference,
     Runs,
+    compared_with_margin,
     no_interval,
     warn_of_unknown_errors,
 )
-from sklearn_rankinf._estimation.limits import margin_pvalue
 from sklearn_rankinf._metrics import (
     as_metric,
     check_has_influence,
@@ -399,8 +399,7 @@ def _compare(
     elif way.needs_errors and math.isnan(both.standard_error):
         warn_of_unknown_errors(f"method={method!r} needs a standard error", "the p-value is 1")
     elif margin is not None:
-        moments = both.difference, both.standard_error
-        found = Compared(float(margin_pvalue(*moments, margin, both.df, alternative)))
+        found = compared_with_margin(both, margin, alternative)
     else:
         found = way.compare(both, alternative, draws)
     return MetricComparisonTestResult(

@@ -211,6 +211,12 @@ def _mover_limits(
     return float(lower), float(upper)
 
 
+def compared_with_margin(both: Difference | Runs, margin: float, alternative: str) -> Compared:
+    """Compare the difference with a margin by its standard error."""
+    moments = both.difference, both.standard_error
+    return Compared(float(limits.margin_pvalue(*moments, margin, both.df, alternative)))
+
+
 def warn_of_unknown_errors(what: str, consequence: str) -> None:
     """Warn about a class without a standard error, and state the consequence."""
     warn_caller(

@@ -11,18 +11,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankinf._metrics import as_metric, value_of, warn_of_one_class
-from sklearn_rankinf._model_selection.folds import check_permutations
 from sklearn_rankinf._null import (
     NullDistribution,
     frozen_null_distribution,
     is_upper_bound,
     pvalue_log_and_error,
 )
-from sklearn_rankinf._permutation import AnyExchange, Draws, JointSampler, exchange_of
-from sklearn_rankinf._ranking import (
-    PosLabel,
-    Sample,
+from sklearn_rankinf._permutation import (
+    AnyExchange,
+    Draws,
+    JointSampler,
+    check_permutations,
+    exchange_of,
 )
+from sklearn_rankinf._ranking import PosLabel, Sample
 from sklearn_rankinf._results import format_value, state_drawn_pvalue
 from sklearn_rankinf._significance import DrawnResult, significance_of
 from sklearn_rankinf._statistics import Floats, Integers, Metric

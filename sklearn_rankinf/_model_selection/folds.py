@@ -28,11 +28,10 @@ from sklearn_rankinf._estimation import limits
 from sklearn_rankinf._model_selection.scorers import Scoring
 from sklearn_rankinf._permutation import (
     AnyExchange,
-    DesignWarning,
     Exchange,
-    exchange_of,
-    few_labellings_warning,
+    few_labellings,
     in_parallel,
+    log_n_labellings,
 )
 from sklearn_rankinf._ranking import (
     Design,
@@ -67,24 +66,6 @@ def permuted(y: Any, exchange: AnyExchange | None, rng: np.random.Generator) -> 
     if exchange is None:
         return rows(y, rng.permutation(len(y) if isinstance(y, list | tuple) else y.shape[0]))
     return rows(y, exchange.draw_rows(1, rng)[0])
-
-
-def check_permutations(sample: Sample) -> None:
-    """Raise an error if no permutation changes the labels, and warn if only few differ."""
-    if _log_n_labellings(sample) > 0.0:
-        message = _few_labellings(sample)
-        if message is not None:
-            warn_caller(message, DesignWarning)
-        return
-    if not sample.design.restrictions:
-        raise ValueError(
-            "All labels are the same, so there is nothing to permute: pass labels of both classes."
-        )
-    raise ValueError(
-        f"{sample.design.named} leave no labelling but the observed one: each stratum or series "
-        "has only one label, or all clusters of one size have the same label. Join strata, or use "
-        "clusters of equal sizes."
-    )
 
 
 def check_groups(sample: Sample, groups: Any) -> None:
@@ -133,7 +114,7 @@ def _check_labellings(sample: Sample, folds: Sequence[Fold]) -> None:
     if not sample.design.restrictions:
         return
     parts = [sample.of_rows(fold.test) for fold in folds]
-    logs = np.array([_log_n_labellings(part) for part in parts])
+    logs = np.array([log_n_labellings(part) for part in parts])
     several = np.array([np.ptp(part.kinds) > 0 for part in parts])
     if several.any() and np.all(logs == 0.0):
         raise ValueError(
@@ -141,7 +122,7 @@ def _check_labellings(sample: Sample, folds: Sequence[Fold]) -> None:
             "is nothing to permute: use fewer folds, or folds of clusters of equal sizes."
         )
     few = [
-        number for number in np.flatnonzero(several) if _few_labellings(parts[number]) is not None
+        number for number in np.flatnonzero(several) if few_labellings(parts[number]) is not None
     ]
     if few:
         least = round(math.exp(logs[few].min()))
@@ -223,18 +204,6 @@ def _places_in_series(sample: Sample) -> tuple[Integers, Integers]:
     place = np.empty(n_samples, dtype=np.int64)
     place[in_order] = np.arange(n_samples) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     return place, series
-
-
-def _few_labellings(sample: Sample) -> str | None:
-    """Text of a warning if only few different labellings are possible, else None."""
-    exchange = exchange_of(sample)
-    return None if exchange is None else few_labellings_warning(exchange, sample.kinds[:, None])
-
-
-def _log_n_labellings(sample: Sample) -> float:
-    """Logarithm of the number of different labellings."""
-    free = Exchange(np.zeros(sample.n_items, dtype=np.int64), np.arange(sample.n_items))
-    return (exchange_of(sample) or free).log_n_arrangements(sample.kinds)
 
 
 def _is_rare(count: Callable[[Integers], int], kinds: Integers, strata: Integers) -> bool:

@@ -15,14 +15,13 @@ from sklearn.base import clone
 from sklearn_rankinf._model_selection.folds import (
     check_groups,
     check_makes_splits,
-    check_permutations,
     groups_of_clusters,
     permuted,
     sample_of_labels,
     split_params,
     splits_by_groups,
 )
-from sklearn_rankinf._permutation import AnyExchange, Draws, exchange_of
+from sklearn_rankinf._permutation import AnyExchange, Draws, check_permutations, exchange_of
 from sklearn_rankinf._results import format_value, state_drawn_pvalue
 from sklearn_rankinf._significance import DrawnResult
 

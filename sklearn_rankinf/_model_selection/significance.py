@@ -24,7 +24,6 @@ from sklearn_rankinf._model_selection.folds import (
     check_groups,
     check_makes_splits,
     check_nothing_to_fit,
-    check_permutations,
     fit_folds,
     groups_for,
     held_out_sample,
@@ -37,7 +36,13 @@ from sklearn_rankinf._model_selection.folds import (
 from sklearn_rankinf._model_selection.scorers import Scoring
 from sklearn_rankinf._model_selection.search import among_permutations
 from sklearn_rankinf._null import NullDistribution, mean_of, resamples_of
-from sklearn_rankinf._permutation import RESTRICTED, Draws, exchange_of, in_parallel
+from sklearn_rankinf._permutation import (
+    RESTRICTED,
+    Draws,
+    check_permutations,
+    exchange_of,
+    in_parallel,
+)
 from sklearn_rankinf._ranking import (
     Design,
     Fold,

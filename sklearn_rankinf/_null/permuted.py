@@ -20,12 +20,7 @@ from sklearn_rankinf._permutation import (
     PermutedRows,
     chunk_sizes,
 )
-from sklearn_rankinf._ranking import (
-    Sample,
-    check_integer,
-    check_no_closed_form,
-    check_option,
-)
+from sklearn_rankinf._ranking import Sample, check_integer, check_no_closed_form, check_option
 from sklearn_rankinf._statistics import Floats, Integers, Metric, Statistic, cached_property
 
 # Values of a distribution whose relative difference is at most this count as equal.

@@ -12,8 +12,11 @@ graded          permuted grades of relevance
 from sklearn_rankinf._permutation.designs import (
     RESTRICTED,
     DesignWarning,
+    check_permutations,
     exchange_of,
+    few_labellings,
     few_labellings_warning,
+    log_n_labellings,
     weights_warning,
 )
 from sklearn_rankinf._permutation.draws import (

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import pearson3, rankdata
 
 from sklearn_rankinf._permutation.restrictions import AnyExchange, Exchange, Shifts, numbers_of_rows
-from sklearn_rankinf._ranking import Sample
+from sklearn_rankinf._ranking import Sample, warn_caller
 from sklearn_rankinf._statistics import Floats, Integers
 
 RESTRICTED = "permutation within strata, of whole clusters or along a series"
@@ -64,6 +64,36 @@ def few_labellings_warning(
     return (
         f"{text}: {n_fixed} of {exchange.n_items} samples keep their label, because all others "
         f"{_companions(exchange)} have the same label."
+    )
+
+
+def few_labellings(sample: Sample) -> str | None:
+    """Text of a warning if only few different labellings are possible, else None."""
+    exchange = exchange_of(sample)
+    return None if exchange is None else few_labellings_warning(exchange, sample.kinds[:, None])
+
+
+def log_n_labellings(sample: Sample) -> float:
+    """Logarithm of the number of different labellings."""
+    free = Exchange(np.zeros(sample.n_items, dtype=np.int64), np.arange(sample.n_items))
+    return (exchange_of(sample) or free).log_n_arrangements(sample.kinds)
+
+
+def check_permutations(sample: Sample) -> None:
+    """Raise an error if no permutation changes the labels, and warn if only few differ."""
+    if log_n_labellings(sample) > 0.0:
+        message = few_labellings(sample)
+        if message is not None:
+            warn_caller(message, DesignWarning)
+        return
+    if not sample.design.restrictions:
+        raise ValueError(
+            "All labels are the same, so there is nothing to permute: pass labels of both classes."
+        )
+    raise ValueError(
+        f"{sample.design.named} leave no labelling but the observed one: each stratum or series "
+        "has only one label, or all clusters of one size have the same label. Join strata, or use "
+        "clusters of equal sizes."
     )
 
 

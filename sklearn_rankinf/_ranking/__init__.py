@@ -16,7 +16,7 @@ from sklearn_rankinf._ranking.estimators import (
     read_splits,
     rows,
 )
-from sklearn_rankinf._ranking.ranking import Ranking, read_ranking
+from sklearn_rankinf._ranking.ranking import Ranking, ends_up_to, read_ranking
 from sklearn_rankinf._ranking.sample import Design, Sample
 from sklearn_rankinf._ranking.tables import class_names, holds_rankers
 from sklearn_rankinf._ranking.validation import (
@@ -46,6 +46,7 @@ from sklearn_rankinf._ranking.validation import (
     joined,
     no_positives,
     numbered,
+    one_class_sentence,
     rank_order,
     read_labels,
     resolve_each_k,

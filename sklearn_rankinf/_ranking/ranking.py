@@ -16,6 +16,7 @@ from sklearn_rankinf._ranking.validation import (
     as_counts,
     first_wrong,
     rank_order,
+    resolve_k,
 )
 from sklearn_rankinf._statistics import cached_property
 
@@ -363,3 +364,17 @@ def given_ranking(y_true: Any, y_score: Any, needs_ties: bool) -> Ranking:
         f"y_score is missing: pass the scores with y_true (got {type(y_true).__name__}), or "
         "pass a Ranking as y_true."
     )
+
+
+def ends_up_to(ranking: Ranking, last: Any, name: str) -> NDArray[np.int64]:
+    """Ends of the blocks of equal scores, up to a rank if one is given."""
+    ends = np.cumsum(ranking.tie_sizes)
+    if last is None:
+        return ends
+    rank = resolve_k(last, ranking.n_samples, name)
+    if rank < ends[0]:
+        raise ValueError(
+            f"{name}={last!r} is rank {rank}, within the first {int(ends[0])} samples, which have "
+            f"equal scores: {name} must be at least {int(ends[0])}."
+        )
+    return ends[: int(np.searchsorted(ends, rank, side="right"))]

@@ -810,3 +810,9 @@ def check_levels(alpha: Any) -> NDArray[np.float64]:
 def no_positives(what: str, value: str) -> str:
     """Text of the warning about labels without positives."""
     return f"{what} is undefined without positives in y_true and is set to {value}."
+
+
+def one_class_sentence(n_samples: int, n_positives: int) -> str:
+    """Return the sentence for samples of a single class."""
+    which = "no positives" if n_positives == 0 else "only positives"
+    return f"There are {which} among {n_samples} samples: every ranking is the same."

@@ -18,7 +18,7 @@ from sklearn_rankinf._estimation import (
     metric_multiple_comparison_test,
 )
 from sklearn_rankinf._metrics import Metric, RecallAtK
-from sklearn_rankinf._permutation import exchange_of, few_labellings_warning
+from sklearn_rankinf._permutation import few_labellings
 from sklearn_rankinf._ranking import (
     Design,
     PosLabel,
@@ -123,7 +123,8 @@ class Study:
                 notes.append(
                     f"The rankings are not compared because {title} has no standard error."
                 )
-        facts = replace(facts, rankers=rankers, few_labellings=self._few_labellings)
+        few = None if facts.mixed_clusters else few_labellings(sample)
+        facts = replace(facts, rankers=rankers, few_labellings=few)
         return {
             "metric": rankers[0].test.metric,
             "alpha": facts.alpha,
@@ -213,12 +214,6 @@ class Study:
             sample = replace(sample, design=Design(sample.n_items))
         result = significance_of(metric, sample, method="auto", n_jobs=None, **self.drawing)
         return _untested(result) if self.facts.mixed_clusters else result
-
-    @property
-    def _few_labellings(self) -> str | None:
-        """Text of the warning that clusters leave few different labellings."""
-        exchange = None if self.facts.mixed_clusters else exchange_of(self.sample)
-        return None if exchange is None else few_labellings_warning(exchange, self.sample.labels)
 
     @property
     def _by_cluster(self) -> dict[str, Any]:

@@ -10,11 +10,6 @@ from dataclasses import replace
 from numbers import Integral
 from typing import Any, NamedTuple
 
-from sklearn_rankinf._estimation import (
-    MetricComparisonTestResult,
-    MetricIntervalResult,
-    MetricMultipleComparisonTestResult,
-)
 from sklearn_rankinf._report.numbers import (
     Findings,
     HitsReport,
@@ -427,10 +422,8 @@ def _hits_tables(report: Findings, name: Name) -> list[ReportTable]:
     return found
 
 
-def comparison_tables(
-    result: MetricMultipleComparisonTestResult, intervals: Sequence[MetricIntervalResult]
-) -> list[ReportTable]:
-    """Return a table of several rankings and a table of the pairs that are compared."""
+def comparison_tables(result: Any, intervals: Sequence[Any]) -> list[ReportTable]:
+    """Tables of several rankings, with their intervals, and of the pairs that are compared."""
     title = result.metric.title
     if result.n_queries is not None:
         title = f"Mean {result.metric.title_in_text} over {result.n_queries} queries"
@@ -468,7 +461,7 @@ def sentences(report: Findings) -> list[str]:
     ]
     if report.comparison is not None:
         start = ""
-        if isinstance(report.comparison, MetricComparisonTestResult):
+        if len(report.rankers) == 2:
             (pair,) = report.differences
             start = f"{in_sentences(pair.ranker)} and {in_sentences(pair.reference)}: "
         found.append(f"{start}{report.comparison.summary()}")

@@ -27,7 +27,6 @@ from sklearn_rankinf._null import (
     warn_of_design,
     warn_of_undefined,
 )
-from sklearn_rankinf._permutation import RESTRICTED
 from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,
@@ -35,7 +34,6 @@ from sklearn_rankinf._ranking import (
     as_seed_sequence,
     check_alternative,
     check_n_jobs,
-    check_no_closed_form,
     check_verbose,
 )
 from sklearn_rankinf._significance.queries import (
@@ -429,8 +427,7 @@ def significance_of_queries(
     is_graded = sample is not None and sample.is_graded
     null, joint = None, None
     if sample is not None and sample.design.restrictions:
-        check_no_closed_form(method, RESTRICTED)
-        joint = JointRows(metric, sample, list(rankings.values()))
+        joint = JointRows(metric, sample, list(rankings.values()), method)
     warn_of_undefined_queries(metric, rankings)
     if sample is not None and is_graded:
         if joint is not None:

@@ -15,12 +15,13 @@ from sklearn_rankinf._ranking import (
     Ranking,
     Sample,
     check_integer,
+    ends_up_to,
     no_positives,
+    one_class_sentence,
     warn_caller,
 )
 from sklearn_rankinf._results import Result, format_value, state_pvalue
 from sklearn_rankinf._significance.boundary_crossing import HitBounds
-from sklearn_rankinf._significance.top_k_curve import ends_up_to, one_class_sentence
 from sklearn_rankinf._statistics import Integers, as_log10, log_tail
 
 

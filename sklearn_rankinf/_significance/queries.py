@@ -19,6 +19,7 @@ from sklearn_rankinf._estimation import (
 )
 from sklearn_rankinf._null import NullDistribution, monte_carlo_error, permutation_distribution
 from sklearn_rankinf._permutation import (
+    RESTRICTED,
     DesignWarning,
     Draws,
     Exchange,
@@ -33,6 +34,7 @@ from sklearn_rankinf._ranking import (
     Sample,
     block_of_each,
     check_confidence_level,
+    check_no_closed_form,
     warn_caller,
 )
 from sklearn_rankinf._significance.results import (
@@ -336,7 +338,10 @@ class JointRows:
     itself, as for queries that rank the same items.
     """
 
-    def __init__(self, metric: Metric, sample: Sample, rankings: list[Ranking]) -> None:
+    def __init__(
+        self, metric: Metric, sample: Sample, rankings: list[Ranking], method: str
+    ) -> None:
+        check_no_closed_form(method, RESTRICTED)
         self._metric, self._sample, self._rankings = metric, sample, rankings
         design, n_rows = sample.design, sample.n_items
         codes, units = design.groups, design.clusters

@@ -16,8 +16,9 @@ from sklearn_rankinf._ranking import (
     Ranking,
     Sample,
     check_levels,
+    ends_up_to,
     no_positives,
-    resolve_k,
+    one_class_sentence,
     warn_caller,
 )
 from sklearn_rankinf._results import Result, format_pvalue, format_value
@@ -336,26 +337,6 @@ def top_k_significance_curve(
         n_samples=n,
         n_positives=m,
     )
-
-
-def one_class_sentence(n_samples: int, n_positives: int) -> str:
-    """Return the sentence for samples of a single class."""
-    which = "no positives" if n_positives == 0 else "only positives"
-    return f"There are {which} among {n_samples} samples: every ranking is the same."
-
-
-def ends_up_to(ranking: Ranking, last: Any, name: str) -> Integers:
-    """Ends of the blocks of equal scores, up to a rank if one is given."""
-    ends = np.cumsum(ranking.tie_sizes)
-    if last is None:
-        return ends
-    rank = resolve_k(last, ranking.n_samples, name)
-    if rank < ends[0]:
-        raise ValueError(
-            f"{name}={last!r} is rank {rank}, within the first {int(ends[0])} samples, which have "
-            f"equal scores: {name} must be at least {int(ends[0])}."
-        )
-    return ends[: int(np.searchsorted(ends, rank, side="right"))]
 
 
 def _listed(runs: list[Run]) -> str:

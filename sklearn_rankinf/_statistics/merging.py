@@ -15,12 +15,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rankinf._statistics.additive import Statistic, horizon_of, increments_of
-from sklearn_rankinf._statistics.increments import (
-    Floats,
-    Increments,
-    Integers,
-    geometric_edges,
-)
+from sklearn_rankinf._statistics.increments import Floats, Increments, Integers, geometric_edges
 
 
 def grouped_increments(

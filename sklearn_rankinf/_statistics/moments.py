@@ -20,12 +20,7 @@ from numpy.typing import ArrayLike
 from scipy.special import digamma, zeta
 
 from sklearn_rankinf._statistics.additive import Statistic, horizon_of, increments_of
-from sklearn_rankinf._statistics.increments import (
-    Floats,
-    Increments,
-    Integers,
-    geometric_edges,
-)
+from sklearn_rankinf._statistics.increments import Floats, Increments, Integers, geometric_edges
 
 # Most ranks without ties that are not merged for the third and fourth moments.
 _MANY_RANKS = 100_000
