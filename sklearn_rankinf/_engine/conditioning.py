@@ -80,7 +80,7 @@ class ConditioningSettings:
     # Strata of at most this many positives or negatives are too rough to be inverted first.
     few_positives: int = 6
     # Work on the strata of one request, in inversions of medium size.
-    max_work: float = 12.0
+    max_work: float = 5.0
     # Work of a visit to a stratum, whatever solves it.
     work_of_visit: float = 0.02
     # An enumeration takes the work of one inversion, and of another for each of these partial

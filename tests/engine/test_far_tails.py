@@ -20,12 +20,13 @@ from sklearn_rankinf import (
     AveragePrecision,
     Bedroc,
     DiscountedCumulativeGain,
+    RocAuc,
     metric_null_distribution,
 )
 from sklearn_rankinf._engine import solvers
 from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.exact import near_maximum
-from sklearn_rankinf._engine.inversion import bands, contour, forward_pass
+from sklearn_rankinf._engine.inversion import bands, contour, forward_pass, tilts
 from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
 from sklearn_rankinf._engine.inversion.stratified import StratifiedInversion
 from sklearn_rankinf._null import distribution as _frozen_distributions
@@ -576,3 +577,12 @@ def test_contours_of_more_nodes_than_are_affordable_are_not_begun(monkeypatch):
         found = contour.ContourInversion(ranking, 0.02, 0.02).tail(np.array([0.1]), 1)
     assert not passes
     assert np.isinf(found.error.total[0])
+
+
+def test_steep_tilts_that_share_a_pass_are_as_if_alone():
+    sizes = np.tile([1, 2, 3], 30)
+    increments = increments_of(RocAuc(), 180, 70, sizes)
+    transform = RankingTransform(increments, increments, 70)
+    thetas, together = tilts.Tilts(transform, 0.02, 0.02, (0.0, 1.0)).ladder(1, 36)
+    alone = [bands.tilted_bands(increments, 70, theta)[1] for theta in thetas[16:].tolist()]
+    assert_allclose(together[16:], alone, rtol=1e-9)

@@ -32,7 +32,7 @@ class BranchAndBoundSettings:
     # differ by more than the relative distance, and the work is small.
     cells: int = 400
     more_cells: int = 2000
-    close: float = 1e-3
+    close: float = 5e-2
     # Undecided branches below this part of the counted probability are added to the upper bound.
     negligible: float = 1e-8
     # Weights fall fast if their range shrinks to the first part of itself within the second part of

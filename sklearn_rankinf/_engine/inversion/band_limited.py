@@ -77,10 +77,12 @@ class BandSettings:
     saves: float = 3.0
     most_excess: float = 8.0
     # Nodes times products of the band of a value, and for each block, above which the paths that
-    # carry its tail are looked for, with tilts at these steps of the ladder; the log of the share
-    # of the tail's bound that they may leave out, and the scale of their tilts.
+    # carry its tail are looked for, up to a multiple of what is affordable, with tilts at these
+    # steps of the ladder; the log of the share of the tail's bound that they may leave out, and the
+    # scale of their tilts.
     costly: float = 3e7
     costly_by_block: float = 9e4
+    too_costly: float = 20.0
     steps: tuple[float, ...] = (-1.0, -0.5, 0.0, 0.5, 1.0)
     log_share: float = -12.0
     turns_at_scale: float = 10.0
@@ -283,7 +285,9 @@ class BandLimitedTails:
         width = min(float(self._wanted(exponent)[0]), SETTINGS.useful)
         work = self._transform.work(theta, place > EXTREME)
         costly = max(SETTINGS.costly, SETTINGS.costly_by_block * self._transform.n_blocks)
-        if width * self._turns(sign, place, period) * work <= costly:
+        # Paths of their own take a few times less work.
+        most = SETTINGS.too_costly * self._useful_work
+        if not costly < width * self._turns(sign, place, period) * work <= most:
             return None
         tilts = self._tilts.theta(sign, place + np.array(SETTINGS.steps))
         found = self._transform.limited(tilts, s, SETTINGS.log_share)
@@ -296,7 +300,7 @@ class BandLimitedTails:
         means = self._transform.means if self._tolerance else None
         own = None if means is None else Tilts(transform, scale, scale, self._support, means=means)
         tails = BandLimitedTails(transform, *numbers, own)
-        bounds = tails._log_bounds(np.array([s]), sign, False)
+        bounds = tails._bounds_of_tolerance(np.array([s]), sign, False)
         lower, upper, decay = (float(each[0]) for each in bounds)
         return None if math.isinf(lower) else (lower, float(np.logaddexp(upper, log_rest)), decay)
 

@@ -84,8 +84,8 @@ class ContourSettings:
     state: int = 32_768
     # The longest contour: nodes times products, with a tolerance, of few blocks, of which a finite
     # band gives bounds, and of a whole period of few blocks; and limits of the number of nodes.
-    most_work: float = 1.5e9
-    most_work_rough: float = 2e8
+    most_work: float = 8e8
+    most_work_rough: float = 5e8
     most_work_of_few_blocks: float = 1e8
     most_work_of_period: float = 1.5e9
     fewest_nodes: int = 64

@@ -32,9 +32,10 @@ class TiltSettings:
     first: int = -3
     n_tilts: int = 42
     # Tilts up to the end of each of the first passes over the blocks; negative ones, which have to
-    # be steeper for the same bound, leave out the first. Later passes are of one tilt each: rows
+    # be steeper for the same bound, leave out the first. Later passes are of a few tilts each: rows
     # that matter under one of very different tilts may be lost under another.
     passes: tuple[int, ...] = (8, 12, 16)
+    later_pass: int = 4
     # Shared tilts are the usual one, at this place of the ladder, and every fourth one from there
     # on; that of distributions of fewer placements than exp(few), which are rough, is smaller.
     usual: int = 4
@@ -157,7 +158,7 @@ class Tilts:
         n_tilts = min([n for n in passes if n >= n_tilts], default=min(n_tilts, TILTS.n_tilts))
         known = self._ladders[side]
         while len(known) < n_tilts:
-            end = min([n for n in passes if n > len(known)], default=len(known) + 1)
+            end = min([n for n in passes if n > len(known)], default=len(known) + TILTS.later_pass)
             indices = TILTS.first + np.arange(len(known), end)
             values = self._transform.log_mgfs(self.theta(side, indices))
             # Two threads may find the same: a list that both extend would hold it twice.
