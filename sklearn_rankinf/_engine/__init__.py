@@ -23,7 +23,8 @@ exact/              enumeration, counting, branch and bound, guaranteed bounds
 inversion/          tilts, transform, contours of several kinds, bounds on a finite band
 solvers             `Tails`: the sequence of inversions and bounds on one side of the mean
 conditioning        mixtures over the number of positives in a block of equal scores
-computed            `ComputedDistribution`: both sides, ends of the support, upper bounds
+ends                `EndsOfSupport`: closed forms at both ends, and bounds next to the lower one
+computed            `ComputedDistribution`: both sides, the sequence of all solvers, upper bounds
 listed, quantiles   distributions given by their atoms; quantiles by root finding
 distribution        `exact_distribution`: the choice by size
 cache               the most recently used distributions
@@ -33,7 +34,7 @@ Solvers
 `NullDistribution.solver` returns these names. Parts of errors are those of `ErrorEstimate`.
 
 name                       module and method; reference; source of the error
-closed form                computed: ``P(S = best)``, ends of the support; exact/one_hit: a rank by
+closed form                ends: ``P(S = best)``, ends of the support; exact/one_hit: a rank by
                            bisection; rounding
 enumeration                exact/enumeration: all outcomes by a forward pass; rounding
 meet in the middle         exact/enumeration: two sorted lists; Horowitz & Sahni 1974; rounding
@@ -53,7 +54,7 @@ band-limited bounds        inversion/band_limited: majorants on a finite band; G
                            enclosure, merging
 midpoint of bounds         exact/bounds, exact/lattice: increments rounded down to cells, if other
                            errors exceed 1e-2, or 1e-5 of few blocks; enclosure
-hypergeometric bounds      computed: values of nearly 0, no positive above s or s / m; enclosure
+hypergeometric bounds      ends: values of nearly 0, no positive above s or s / m; enclosure
 lattice                    means: convolution of rounded queries, tilted; enclosure, rounding
 sums of atoms              means: sums over halves of the queries; Horowitz & Sahni; enclosure
 upper bound                solvers, computed: Chernoff 1952; infinite, or 1 if negligible

@@ -12,13 +12,16 @@ import math
 import numpy as np
 
 from sklearn_rankinf._engine.canonical import constant_value, with_equal_blocks_merged
-from sklearn_rankinf._engine.computed import (
-    ComputedDistribution,
-    CountedDistribution,
-    MeetInTheMiddle,
-    Problem,
+from sklearn_rankinf._engine.computed import ComputedDistribution
+from sklearn_rankinf._engine.ends import Problem
+from sklearn_rankinf._engine.estimates import TailEstimates
+from sklearn_rankinf._engine.exact.enumeration import (
+    MAX_ATOMS,
+    MeetInTheMiddleTails,
+    atoms,
+    best_split,
+    n_outcomes,
 )
-from sklearn_rankinf._engine.exact.enumeration import MAX_ATOMS, atoms, best_split, n_outcomes
 from sklearn_rankinf._engine.exact.few_positives import FewPositives
 from sklearn_rankinf._engine.exact.integer_weights import counted_atoms
 from sklearn_rankinf._engine.exact.one_hit import OneHit
@@ -30,8 +33,10 @@ from sklearn_rankinf._engine.listed import (
 )
 from sklearn_rankinf._statistics import (
     FEW_BLOCKS,
+    Floats,
     Integers,
     Statistic,
+    cached_property,
     horizon_of,
     increments_of,
     log_binomial,
@@ -57,6 +62,10 @@ _MOST_ALTOGETHER = 20_000_000
 # do not fit 64 bits.
 _MOST_BLOCKS_COUNTED = {2: 5_000_000, 3: 5_000}
 _MOST_SAMPLES_COUNTED = {2: 3_000_000_000, 3: 2_000_000}
+# Binary searches up to which placements of two or three positives are counted for every value, and
+# for all values together else.
+_ALWAYS_COUNTED = 20_000
+_MOST_SEARCHES = 1e9
 
 
 def exact_distribution(
@@ -169,3 +178,67 @@ def _few_positives(problem: Problem) -> FewPositives | None:
 def _is_in_closed_form(problem: Problem) -> bool:
     """Whether the transform of the statistic is known without going through the blocks."""
     return problem[0].log_mgf(np.ones(1, complex), *problem[1:]) is not None
+
+
+class MeetInTheMiddle(ComputedDistribution):
+    """A distribution whose outcomes are many, and listed by halves.
+
+    Where they can be listed whole they are as soon as that is less work.
+    """
+
+    is_listed = True
+
+    def __init__(self, problem: Problem, split: int, n_values_worth_listing: float) -> None:
+        super().__init__(*problem)
+        self._split = split
+        self._n_values_worth_listing = n_values_worth_listing
+
+    def estimates(self, t: Floats, sign: int) -> TailEstimates:
+        """Tails with the parts of the errors, and the solvers that answered."""
+        if t.size <= self._n_values_worth_listing:
+            return self._halves.tail(t, sign)
+        # The same whole numbers of placements.
+        log_p = self._whole.estimates(t, sign).log_p
+        return TailEstimates.of(log_p, "meet in the middle", rounding=self._halves.rounding)
+
+    def quantile(self, q: Floats, sign: int) -> Floats:
+        """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
+        if math.isinf(self._n_values_worth_listing):
+            return super().quantile(q, sign)
+        # Sums in another order differ by rounding.
+        return np.clip(self._whole.quantile(q, sign), *self.support())
+
+    @property
+    def n_kept(self) -> float:
+        """Numbers that are kept in lists."""
+        lists = [vars(self)[name] for name in ("_whole", "_halves") if name in vars(self)]
+        return super().n_kept + float(sum(made.n_kept for made in lists))
+
+    @cached_property
+    def _whole(self) -> ListedDistribution:
+        listed = atoms(self._blocks, self._n_positives)
+        assert listed is not None
+        best = self._statistic.best(self._n_samples, self._n_positives)
+        return ListedDistribution(np.minimum(listed.values, best), listed.log_counts)
+
+    @cached_property
+    def _halves(self) -> MeetInTheMiddleTails:
+        return MeetInTheMiddleTails(self._blocks, self._n_positives, self._split)
+
+
+class CountedDistribution(ComputedDistribution):
+    """A distribution of two or three positives, whose placements are counted for each value.
+
+    Of many values in long lists only some are counted.
+    """
+
+    def __init__(self, problem: Problem, tolerance: float, counts: FewPositives) -> None:
+        super().__init__(*problem, tolerance)
+        self._counts = counts
+        self.is_listed = counts.n_searches <= _ALWAYS_COUNTED
+
+    def estimates(self, t: Floats, sign: int) -> TailEstimates:
+        """Tails with the parts of the errors, and the solvers that answered."""
+        if not self.is_listed and t.size * self._counts.n_searches > _MOST_SEARCHES:
+            return super().estimates(t, sign)
+        return self._counts.tail(t, sign)

@@ -7,6 +7,7 @@ of different solvers can be compared, and the best one kept ("The stated error" 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -197,3 +198,35 @@ class TailEstimates:
             where, other = where[better], other.at(better)
         self.put(where, other)
         return where.size > 0
+
+
+FarTail = Callable[[Floats, int], TailEstimates]
+"""Tails of values on the tail's side of the mean."""
+
+
+def about_the_mean(
+    far_tail: FarTail,
+    t: Floats,
+    sign: int,
+    mean: float,
+    rest: FarTail | None = None,
+    enough: float = UNKNOWN,
+) -> TailEstimates:
+    """Tails on either side of the mean, from those of values on the tail's side of the mean.
+
+    On the other side a tail is the complement of the opposite one, which may be computed with less
+    accuracy. If its error exceeds what is enough, as that of a small complement does if most values
+    lie below the mean, the tail is computed itself.
+    """
+    beyond = sign * (t - mean) >= 0.0
+    if beyond.all():
+        return far_tail(t, sign)
+    found = TailEstimates.unknown(t.shape)
+    if beyond.any():
+        found.put(np.flatnonzero(beyond), far_tail(t[beyond], sign))
+    complement = (rest or far_tail)(t[~beyond], -sign).complement()
+    weak = np.flatnonzero(complement.error.total > enough)
+    if weak.size:
+        complement.put_better(weak, far_tail(t[~beyond][weak], sign))
+    found.put(np.flatnonzero(~beyond), complement)
+    return found

@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import combinations
@@ -19,7 +19,7 @@ from sklearn_rankinf import (
     RocAuc,
     ap_null_distribution,
 )
-from sklearn_rankinf._engine import computed
+from sklearn_rankinf._engine import distribution
 from sklearn_rankinf._engine.exact.few_positives import FewPositives
 from sklearn_rankinf._statistics.additive import increments_of
 
@@ -116,7 +116,7 @@ def test_contours_and_bounds_agree_with_counts(null, n_samples, m, monkeypatch):
     exact = counted.pvalue(values)
     assert set(counted.solver(values)) == {"two or three positives"}
     assert np.all(counted.relative_error(values) <= 1e-12)
-    monkeypatch.setattr(computed, "SETTINGS", replace(computed.SETTINGS, most_searches=0))
+    monkeypatch.setattr(distribution, "_MOST_SEARCHES", 0)
     p, error = inverted.pvalue(values), inverted.relative_error(values)
     assert np.all(error > 1e-9)
     known = np.isfinite(error)

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sklearn_rankinf import AveragePrecision, ap_null_distribution
-from sklearn_rankinf._engine.computed import MeetInTheMiddle
+from sklearn_rankinf._engine.distribution import MeetInTheMiddle
 from sklearn_rankinf._engine.exact import enumeration
 from sklearn_rankinf._engine.exact.enumeration import MeetInTheMiddleTails, best_split
 from sklearn_rankinf._statistics.additive import increments_of

@@ -82,6 +82,8 @@ class MultirateSettings:
     edges: int = 32
     # Rows times nodes that memory allows.
     most_states: float = 2e6
+    # Products of a node that take as long as the exponentials of a block of several items.
+    of_several: float = 300.0
     # Products that a contour may take at first, and at most.
     little_work: float = 5e7
     most_work: float = 4e8
@@ -290,7 +292,8 @@ class MultiratePass:
         for stage in self._stages:
             bands = self._bands.of(slice(stage.begin, stage.end))
             most = min(most, stage.n_windows)
-            work += bands.work() / most
+            n_several = np.count_nonzero(self._blocks.sizes[stage.begin : stage.end] > 1)
+            work += (bands.work() + SETTINGS.of_several * n_several) / most
             states = max(states, float((bands.high - bands.low).max() + 1) / most)
         least = self._least_nodes * self.step
         ascends, is_damped = self.theta > 0.0, math.isfinite(self._farthest)
