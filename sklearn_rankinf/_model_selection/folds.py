@@ -25,7 +25,6 @@ from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from sklearn_rankinf._estimation import limits
-from sklearn_rankinf._model_selection.scorers import Scoring
 from sklearn_rankinf._permutation import (
     AnyExchange,
     Exchange,
@@ -395,7 +394,7 @@ def fit_folds(estimator: Any, X: Any, y: Any, **options: Any) -> list[Fold]:
 
 
 def held_out_scores(
-    folds: Iterable[Fold], X: Any, y: Any, scoring: Scoring, n_jobs: int | None
+    folds: Iterable[Fold], X: Any, y: Any, scoring: Any, n_jobs: int | None
 ) -> list[Floats]:
     """Scores of the samples that each fold holds out."""
     tasks = ((fold.estimator, fold.held_out(X, y)[0]) for fold in folds)

@@ -36,7 +36,6 @@ from sklearn_rankinf._report.numbers import (
     difference_of_two,
     differences_of_pairs,
 )
-from sklearn_rankinf._report.text import CLUSTERS_HINT
 from sklearn_rankinf._significance import (
     MetricTestResult,
     TopKSignificanceCurve,
@@ -45,6 +44,11 @@ from sklearn_rankinf._significance import (
     top_k_significance_curve,
 )
 
+_CLUSTERS_HINT = (
+    "All samples were treated as independent. If several samples come from one source, such as "
+    "images of one patient, pass clusters (--clusters): without them p-values and intervals are "
+    "wrong."
+)
 # Above these sizes the bounds over all k, simulated intervals, and rank swaps take long.
 _POSITIVES_FOR_BOUNDS, _SAMPLES_FOR_SIMULATION = 20_000, 20_000
 _SWAPPED_ITEMS = 200_000_000
@@ -199,7 +203,7 @@ class Study:
                 "simulation takes long: call metric_interval."
             )
         if not self.facts.has_clusters:
-            notes.append(CLUSTERS_HINT)
+            notes.append(_CLUSTERS_HINT)
         return notes
 
     @property

@@ -41,11 +41,6 @@ _HITS_NOTE = (
 )
 _NEVER = "never"
 _NEVER_NOTE = f"{_NEVER}: at this k no number of hits is significant."
-CLUSTERS_HINT = (
-    "All samples were treated as independent. If several samples come from one source, such as "
-    "images of one patient, pass clusters (--clusters): without them p-values and intervals are "
-    "wrong."
-)
 _CUMULATIVE = (
     "Hits are cumulative: a list with many positives at its top stays above chance long after its "
     "items are no better than random ones, so this range of k does not show how far down to work."
