@@ -19,11 +19,7 @@ import numpy as np
 
 from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.canonical import CanonicalSum, Form, step_of
-from sklearn_rankinf._engine.conditioning import (
-    ACCEPTED,
-    ConditionedTails,
-    block_to_condition_on,
-)
+from sklearn_rankinf._engine.conditioning import ACCEPTED, ConditionedTails, block_to_condition_on
 from sklearn_rankinf._engine.ends import ROUNDING as ROUNDING_OF_ENDS
 from sklearn_rankinf._engine.ends import EndsOfSupport
 from sklearn_rankinf._engine.estimates import (

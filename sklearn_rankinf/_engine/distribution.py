@@ -14,7 +14,7 @@ import numpy as np
 from sklearn_rankinf._engine.canonical import constant_value, with_equal_blocks_merged
 from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.ends import Problem
-from sklearn_rankinf._engine.estimates import TailEstimates
+from sklearn_rankinf._engine.estimates import LOG_WHOLE, TailEstimates
 from sklearn_rankinf._engine.exact.enumeration import (
     MAX_ATOMS,
     MeetInTheMiddleTails,
@@ -25,12 +25,7 @@ from sklearn_rankinf._engine.exact.enumeration import (
 from sklearn_rankinf._engine.exact.few_positives import FewPositives
 from sklearn_rankinf._engine.exact.integer_weights import counted_atoms
 from sklearn_rankinf._engine.exact.one_hit import OneHit
-from sklearn_rankinf._engine.listed import (
-    LOG_WHOLE,
-    AffineDistribution,
-    Distribution,
-    ListedDistribution,
-)
+from sklearn_rankinf._engine.listed import AffineDistribution, Distribution, ListedDistribution
 from sklearn_rankinf._statistics import (
     FEW_BLOCKS,
     Floats,

@@ -18,6 +18,12 @@ from sklearn_rankinf._statistics import Floats
 
 # Error above which a tail is unknown: only an upper bound of it is returned.
 UNKNOWN = 0.1
+# Smaller parts of a total, or of its largest term, lose digits as floats: logarithms are added.
+TINY = 1e-290
+# Log of numbers of placements up to which they are counted in whole numbers.
+LOG_WHOLE = math.log(2.0**30)
+# Relative error of a number for each unit of its logarithm.
+ROUNDING_OF_LOGS = 4e-15
 # Tolerance from which contours are shorter, with fewer first nodes and blocks merged further.
 ROUGH_TOLERANCE = 5e-3
 

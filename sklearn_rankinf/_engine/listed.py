@@ -7,15 +7,9 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from sklearn_rankinf._engine.estimates import TailEstimates
+from sklearn_rankinf._engine.estimates import LOG_WHOLE, ROUNDING_OF_LOGS, TINY, TailEstimates
 from sklearn_rankinf._statistics import Floats
 
-# Smaller parts of a total, or of its largest term, lose digits as floats: logarithms are added.
-TINY = 1e-290
-# Log of numbers of placements up to which they are counted in whole numbers.
-LOG_WHOLE = math.log(2.0**30)
-# Relative error of a number for each unit of its logarithm.
-ROUNDING_OF_LOGS = 4e-15
 # Rounding error of a ratio of counts.
 ROUNDING = 1e-13
 # Logarithms up to here are rounded by less than that.
