@@ -13,6 +13,7 @@ from functools import cache
 import numpy as np
 import oracles
 import pytest
+from audit.rankers import Ranker
 from by_name import ap_null_distribution
 from numpy.testing import assert_allclose
 
@@ -31,6 +32,7 @@ from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
 from sklearn_rankinf._engine.inversion.stratified import StratifiedInversion
 from sklearn_rankinf._null import distribution as _frozen_distributions
 from sklearn_rankinf._statistics.additive import increments_of
+from sklearn_rankinf._statistics.hypergeometric import log_binomial
 from sklearn_rankinf._statistics.increments import Increments
 
 pytestmark = pytest.mark.numeric
@@ -586,3 +588,44 @@ def test_steep_tilts_that_share_a_pass_are_as_if_alone():
     thetas, together = tilts.Tilts(transform, 0.02, 0.02, (0.0, 1.0)).ladder(1, 36)
     alone = [bands.tilted_bands(increments, 70, theta)[1] for theta in thetas[16:].tolist()]
     assert_allclose(together[16:], alone, rtol=1e-9)
+
+
+def log_mgf_within(increments, m, theta, limits):
+    """Log of the part of ``E exp(theta S)`` within limits of the hits, block by block in logs."""
+    rows = np.full(m + 1, -np.inf)
+    rows[0] = -log_binomial(increments.n_samples, m)
+    for block, size in enumerate(increments.sizes.tolist()):
+        after = np.full(m + 1, -np.inf)
+        for y in range(int(limits.least[block]), min(int(limits.most[block]), size, m) + 1):
+            before = np.arange(m + 1 - y)
+            terms = rows[before] + theta * increments.gain(block, before, y) + log_binomial(size, y)
+            after[y:] = np.logaddexp(after[y:], terms)
+        after[: limits.low[block]] = after[limits.high[block] + 1 :] = -np.inf
+        rows = after
+    return rows[m]
+
+
+@pytest.mark.parametrize("steepness", [0.5, 2.0, 8.0])
+def test_limited_paths_are_known_under_tilts_that_favour_others(steepness):
+    # Without limits, the steep ones have all hits in the first block.
+    sizes, m = [150] + [1] * 2000, 200
+    increments = increments_of(AveragePrecision(), sum(sizes), m, np.array(sizes))
+    everything = bands.feasible_bands(increments, m)
+    most = np.minimum(everything.most, 12)
+    high = np.minimum(everything.high, np.cumsum(most))
+    limits = replace(everything, most=most, high=high).ascending()
+    limited = RankingTransform(increments, increments, m, limits=limits)
+    theta = steepness * m
+    found = limited.log_mgfs(np.array([theta]))[0]
+    assert_allclose(found, log_mgf_within(increments, m, theta, limits), rtol=1e-10)
+    whole = RankingTransform(increments, increments, m)
+    assert limited.log_mgf(theta) <= whole.log_mgf(theta) + 1e-9
+
+
+def test_hits_of_a_large_block_at_the_top_of_many():
+    # Importance sampling, two runs of 4000 draws, has -53.59 and -53.42 with errors of 0.08.
+    ranker = Ranker(family="boosted trees", setting=4, n=37495, m=305, signal=1.0, seed=510)
+    null = ap_null_distribution(ranker.n, ranker.m, tie_sizes=ranker.blocks()[0])
+    x = null.mean() + 31.0 * null.std()
+    assert null.relative_error(x) < 0.01
+    assert abs(null.log_pvalue(x) + 53.50) < 0.2

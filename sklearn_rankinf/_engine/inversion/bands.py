@@ -190,12 +190,27 @@ def windows(
     return window.intersection(feasible), balance
 
 
-def balances(increments: Increments, n_positives: int, tilts: ArrayLike) -> Floats:
+def balances(
+    increments: Increments, n_positives: int, tilts: ArrayLike, limits: Bands | None = None
+) -> Floats:
     """Increase of the log weight of later blocks by one more hit up to a block (rows), by tilt.
 
-    A forward pass that multiplies row h by ``exp(balance h)`` keeps its rows at one level.
+    A forward pass that multiplies row h by ``exp(balance h)`` keeps its rows at one level. Where
+    the heavier path lies outside of limits, it is that of the path in their middle.
     """
-    return mean_paths(increments, n_positives, np.atleast_1d(tilts), *_ROUGHLY)[1]
+    tilts = np.atleast_1d(tilts)
+    balance, heavier = mean_paths(increments, n_positives, tilts, *_ROUGHLY)[1:]
+    if limits is None:
+        return balance
+    before = np.cumsum(heavier, axis=1)
+    is_inside = ((before >= limits.low - 1) & (before <= limits.high + 1)).all(axis=1)
+    middle = np.diff(0.5 * (limits.low + limits.high), prepend=0.0)[None]
+    even = np.full((tilts.size, 1), logit(n_positives / increments.n_samples))
+    log_odds = tilts[:, None] * _gain_of_a_hit(increments, middle)
+    sizes = increments.sizes.astype(float)
+    shift = hits_at_odds(sizes, n_positives, log_odds, even, 1.0)[1]
+    along = shift - even + tilts[:, None] * _gain_in_later_blocks(increments, middle)
+    return np.where(is_inside, balance, along.T)
 
 
 def mean_hits(increments: Increments, n_positives: int, tilt: float) -> Floats:

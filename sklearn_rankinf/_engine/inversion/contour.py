@@ -31,7 +31,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.cache import cached_method
-from sklearn_rankinf._engine.estimates import ROUGH_TOLERANCE, TailEstimates, accepted_error
+from sklearn_rankinf._engine.estimates import (
+    ROUGH_TOLERANCE,
+    TailEstimates,
+    accepted_error,
+)
 from sklearn_rankinf._engine.inversion.returns import Returns, first_nodes_and_returns
 from sklearn_rankinf._engine.inversion.tilts import EXTREME, Tilts
 from sklearn_rankinf._engine.inversion.transform import Transform, largest_increment
@@ -107,10 +111,11 @@ class ContourSettings:
 
     # First nodes times products above which a contour is not computed where something else takes
     # less time, as the paths that carry the tail of a value. These are found with tilts at such
-    # steps of the ladder from the saddle point; the log of the share of the tail's bound that they
-    # may leave out, and the scale of their tilts.
+    # steps of the ladder from the saddle point, and with more if the error is larger than this; the
+    # log of the share of the tail's bound that they may leave out, and the scale of their tilts.
     costly: float = 1.25e9
-    steps: tuple[float, ...] = (0.0, 1.0)
+    steps: tuple[tuple[float, ...], ...] = ((0.0, 1.0), (0.0, 1.0, 2.0, 3.0))
+    enough_of_paths: float = 1e-2
     log_share: float = -22.0
     turns_at_scale: float = 1.82
 
@@ -249,14 +254,19 @@ class ContourInversion:
     @cached_method
     def _tail_of_paths(self, s: float, sign: int, place: float) -> TailEstimates:
         """The tail of one value; unknown if the paths that carry it are not found."""
-        tilts = self._tilts.theta(sign, place + np.array(SETTINGS.steps))
-        limited = self._transform.limited(tilts, s, SETTINGS.log_share)
-        if limited is None:
-            return TailEstimates.unknown((1,))
-        (transform, log_rest), scale = limited, SETTINGS.turns_at_scale / abs(float(tilts[0]))
-        numbers = scale, scale, self._tilts.support, self._tolerance, self._span
-        found = ContourInversion(transform, *numbers, self._near_periods).tail(np.array([s]), sign)
-        found.error.truncation[:] += exp_of_error(log_rest - np.maximum(found.log_p, log_rest))
+        found = TailEstimates.unknown((1,))
+        for steps in SETTINGS.steps:
+            tilts = self._tilts.theta(sign, place + np.array(steps))
+            limited = self._transform.limited(tilts, s, SETTINGS.log_share)
+            if limited is not None:
+                (transform, log_rest), scale = limited, SETTINGS.turns_at_scale / abs(tilts[0])
+                numbers = scale, scale, self._tilts.support, self._tolerance, self._span
+                inversion = ContourInversion(transform, *numbers, self._near_periods)
+                found = inversion.tail(np.array([s]), sign)
+                rest = exp_of_error(log_rest - np.maximum(found.log_p, log_rest))
+                found.error.truncation[:] += rest
+                if found.error.total[0] <= SETTINGS.enough_of_paths:
+                    break
         return found
 
     def tilts(self, s: Floats, sign: int) -> Floats:

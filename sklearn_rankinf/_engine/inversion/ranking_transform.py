@@ -190,8 +190,10 @@ class RankingTransform:
     def log_mgf(self, theta: float) -> float:
         """Log transform of the blocks themselves, in logarithms where floats are too few."""
         value = float(self.at(theta, np.array([theta], dtype=complex), False, False)[0].real)
-        if math.isfinite(value) or self._limits is not None:
+        if math.isfinite(value):
             return value
+        if self._limits is not None:
+            return math.nan
         return tilted_bands(self._increments, self._n_positives, theta)[1]
 
     def _log_mgfs_of(self, blocks: Increments, thetas: Floats) -> Floats:
@@ -225,7 +227,7 @@ class RankingTransform:
             is_gentle = float(np.abs(thetas).max() * most.max()) * m <= _GENTLE
             if m > _FEW_HITS or is_gentle:
                 return windows(blocks, m, thetas, _NARROW)
-        return self._limits or feasible_bands(blocks, m), balances(blocks, m, thetas)
+        return self._limits or feasible_bands(blocks, m), balances(blocks, m, thetas, self._limits)
 
     @property
     def has_paths(self) -> bool:
@@ -297,7 +299,7 @@ class RankingTransform:
             return self._planned_at(theta)[2]
         if not always:
             return np.zeros((blocks.sizes.size, 1))
-        return balances(blocks, self._n_positives, theta)
+        return balances(blocks, self._n_positives, theta, self._limits)
 
     @cached_method
     def _planned_at(self, theta: float) -> tuple[Bands, float, Floats]:
