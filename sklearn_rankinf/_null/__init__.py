@@ -24,7 +24,6 @@ from sklearn_rankinf._null.distribution import (
     value_of_perfect_ranking,
 )
 from sklearn_rankinf._null.frozen import (
-    Observed,
     check_method_of_test,
     check_metric_and_method,
     frozen_null_distribution,

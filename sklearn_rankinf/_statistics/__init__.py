@@ -62,7 +62,6 @@ from sklearn_rankinf._statistics.merging import (
     bounding_increments,
     edges_around,
     grouped_increments,
-    merged_firsts,
     merged_increments,
 )
 from sklearn_rankinf._statistics.moments import (
