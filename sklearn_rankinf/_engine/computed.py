@@ -58,7 +58,7 @@ class ComputedSettings:
     # Error above which conditioning on a block is tried, with a tolerance too, up to a number of
     # blocks.
     worth_conditioning: float = 0.1
-    worth_conditioning_roughly: float = 1e3
+    worth_conditioning_roughly: float = 1.0
     # Hits that add something up to which strata are cheap.
     quickly_conditioned: int = 128
     most_blocks_of_conditioning: int = 5_000

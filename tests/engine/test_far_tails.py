@@ -21,6 +21,7 @@ from sklearn_rankinf import (
     AveragePrecision,
     Bedroc,
     DiscountedCumulativeGain,
+    Ranking,
     RocAuc,
     metric_null_distribution,
 )
@@ -629,3 +630,18 @@ def test_hits_of_a_large_block_at_the_top_of_many():
     x = null.mean() + 31.0 * null.std()
     assert null.relative_error(x) < 0.01
     assert abs(null.log_pvalue(x) + 53.50) < 0.2
+
+
+@pytest.mark.parametrize("signal", [0.6, 3.0])
+def test_a_rough_tolerance_is_kept_where_single_blocks_decide(signal):
+    ranker = Ranker(family="boosted trees", setting=1, n=3617, m=88, signal=signal, seed=709)
+    sizes, hits = ranker.blocks()
+    metric = Bedroc(alpha=500.0)
+    x = metric(Ranking.from_counts(sizes, hits))
+    null = metric_null_distribution(ranker.n, ranker.m, metric=metric, tie_sizes=sizes)
+    rough = _frozen_distributions.tolerating(null, 0.023)
+    _, log_p, error = _frozen_distributions.pvalue_log_and_error(rough, x, "greater")
+    assert error < 0.2
+    assert abs(log_p - null.log_pvalue(x)) < 0.023 * (1.0 - 0.1 * log_p / math.log(10.0))
+    low, high = null.pvalue_bounds(x)
+    assert math.log(low) - 1e-9 <= log_p <= math.log(high) + 1e-9
