@@ -17,9 +17,8 @@ from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.canonical import CanonicalSum, value_in_a_row
-from sklearn_rankinf._engine.estimates import UNKNOWN, TailEstimates
+from sklearn_rankinf._engine.estimates import ROUNDING_OF_LISTS, UNKNOWN, TailEstimates
 from sklearn_rankinf._engine.exact.enumeration import atoms, largest_value, smallest_value
-from sklearn_rankinf._engine.listed import ROUNDING as ROUNDING_OF_LISTS
 from sklearn_rankinf._statistics import (
     Floats,
     Increments,

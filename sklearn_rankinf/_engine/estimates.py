@@ -24,6 +24,8 @@ TINY = 1e-290
 LOG_WHOLE = math.log(2.0**30)
 # Relative error of a number for each unit of its logarithm.
 ROUNDING_OF_LOGS = 4e-15
+# Rounding error of a ratio of counts.
+ROUNDING_OF_LISTS = 1e-13
 # Tolerance from which contours are shorter, with fewer first nodes and blocks merged further.
 ROUGH_TOLERANCE = 5e-3
 

@@ -7,11 +7,15 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from sklearn_rankinf._engine.estimates import LOG_WHOLE, ROUNDING_OF_LOGS, TINY, TailEstimates
+from sklearn_rankinf._engine.estimates import (
+    LOG_WHOLE,
+    ROUNDING_OF_LISTS,
+    ROUNDING_OF_LOGS,
+    TINY,
+    TailEstimates,
+)
 from sklearn_rankinf._statistics import Floats
 
-# Rounding error of a ratio of counts.
-ROUNDING = 1e-13
 # Logarithms up to here are rounded by less than that.
 _SMALL_LOGARITHM = 30.0
 
@@ -71,7 +75,7 @@ class ListedDistribution:
         self._from = tuple(sums[::-1] for sums in cumulative_shares(log_weights[::-1])[:2])
         # Large logarithms are rounded in proportion to their size.
         largest = float(np.abs(log_weights).max())
-        self._error = ROUNDING + ROUNDING_OF_LOGS * max(0.0, largest - _SMALL_LOGARITHM)
+        self._error = ROUNDING_OF_LISTS + ROUNDING_OF_LOGS * max(0.0, largest - _SMALL_LOGARITHM)
 
     @property
     def n_kept(self) -> int:
