@@ -176,6 +176,8 @@ class ContourInversion:
         period.
     spares_work : bool, default=False
         Whether contours whose first nodes take long are not computed.
+    most_work : float, default=8e8
+        Nodes times products of the longest contour.
     """
 
     def __init__(
@@ -188,9 +190,10 @@ class ContourInversion:
         span: float = 0.0,
         near_periods: Floats | None = None,
         spares_work: bool = False,
+        most_work: float = SETTINGS.most_work,
     ) -> None:
         self._transform, self._span, self._tolerance = transform, span, tolerance
-        self._spares_work = spares_work
+        self._spares_work, self._most_work = spares_work, most_work
         self._near_periods = np.empty(0) if near_periods is None else near_periods
         upper = max(scale, SETTINGS.scale_per_increment * transform.largest_increment)
         lower = body if 0.0 < body < scale else scale
@@ -552,7 +555,7 @@ class ContourInversion:
     def _n_affordable(self, contour: Contour) -> int:
         """The longest contour that is affordable."""
         work = self._transform.work(*self._tilt(contour))
-        most_work = SETTINGS.most_work
+        most_work = self._most_work
         if self._tilts.few_blocks:
             most_work = SETTINGS.most_work_of_few_blocks
         elif self._effort < 1.0 and not self._transform.merged:

@@ -49,6 +49,8 @@ from sklearn_rankinf._statistics import Denominators, Floats, cached_property
 class MeanSettings:
     """Which solvers apply to a mean over queries, and how much work they may take."""
 
+    # Nodes times products of the longest contour.
+    work_of_contours: float = 5e9
     # Most sums of all queries that are enumerated.
     max_listed: float = 1e6
     # Larger errors by truncation and atoms are stated larger by the factor: atoms left out of the
@@ -363,7 +365,7 @@ class MeanDistribution:
         if self._span:
             returns = self._returns_of_queries
         numbers = self._std, body, self._ends, 0.0, self._span, returns
-        return ContourInversion(self._transform, *numbers)
+        return ContourInversion(self._transform, *numbers, most_work=SETTINGS.work_of_contours)
 
     @cached_property
     def _band_limited(self) -> BandLimitedTails:
