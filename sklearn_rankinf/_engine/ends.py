@@ -1,8 +1,8 @@
 """What is known in closed form at the ends of the support of an additive rank statistic.
 
 The best value and the largest ones with ties, the smallest one, the value 0 of rankings without a
-hit that counts, and hypergeometric bounds of values that are nearly 0 ("Ends of the support" and
-"Guaranteed bounds" in doc/theory.rst).
+hit that counts, and hypergeometric bounds of values that are nearly 0. See "The ends of the
+support" in doc/exact_law.rst and "Guaranteed bounds" in doc/theory.rst.
 """
 
 from __future__ import annotations

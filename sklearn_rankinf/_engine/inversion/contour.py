@@ -176,8 +176,8 @@ class ContourInversion:
         period.
     spares_work : bool, default=False
         Whether contours whose first nodes take long are not computed.
-    most_work : float, default=8e8
-        Nodes times products of the longest contour.
+    most_work : float, optional
+        Nodes times products of the longest contour; those of the settings by default.
     """
 
     def __init__(
@@ -190,10 +190,11 @@ class ContourInversion:
         span: float = 0.0,
         near_periods: Floats | None = None,
         spares_work: bool = False,
-        most_work: float = SETTINGS.most_work,
+        most_work: float | None = None,
     ) -> None:
         self._transform, self._span, self._tolerance = transform, span, tolerance
-        self._spares_work, self._most_work = spares_work, most_work
+        self._spares_work = spares_work
+        self._most_work = SETTINGS.most_work if most_work is None else most_work
         self._near_periods = np.empty(0) if near_periods is None else near_periods
         upper = max(scale, SETTINGS.scale_per_increment * transform.largest_increment)
         lower = body if 0.0 < body < scale else scale
