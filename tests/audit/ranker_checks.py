@@ -147,8 +147,12 @@ class RankerAudit(Audit):
                 return
 
     def _better(self, score: float) -> None:
-        """Better labels never score lower."""
+        """Labels of a better value never score lower.
+
+        With ties average precision may fall as a positive moves up.
+        """
         y, scores = self.case.rankers[0].scores()
+        metric = self._metric()
         order = np.argsort(-np.asarray(scores, dtype=float), kind="stable")
         rng = np.random.default_rng(self.case.seed)
         positives, negatives = (np.flatnonzero(y[order] == label) for label in (1, 0))
@@ -159,6 +163,8 @@ class RankerAudit(Audit):
                 continue
             better = y.copy()
             better[order[place]], better[order[int(rng.choice(ahead))]] = 0, 1
+            if metric(better, scores) < metric(y, scores):
+                continue
             other = self._score(is_first=False, labels=better)
             if other < score - 1e-9 * abs(score):
                 self.find("score not monotone", self.call, f"{score!r}, {other!r} if better")
