@@ -204,13 +204,25 @@ def balances(
         return balance
     before = np.cumsum(heavier, axis=1)
     is_inside = ((before >= limits.low - 1) & (before <= limits.high + 1)).all(axis=1)
+    if is_inside.all():
+        return balance
     middle = np.diff(0.5 * (limits.low + limits.high), prepend=0.0)[None]
     even = np.full((tilts.size, 1), logit(n_positives / increments.n_samples))
     log_odds = tilts[:, None] * _gain_of_a_hit(increments, middle)
-    sizes = increments.sizes.astype(float)
-    shift = hits_at_odds(sizes, n_positives, log_odds, even, 1.0)[1]
-    along = shift - even + tilts[:, None] * _gain_in_later_blocks(increments, middle)
-    return np.where(is_inside, balance, along.T)
+    shift = hits_at_odds(increments.sizes.astype(float), n_positives, log_odds, even, 1.0)[1]
+    return np.where(is_inside, balance, _balance(increments, n_positives, tilts, middle, shift))
+
+
+def _balance(
+    increments: Increments, n_positives: int, tilts: Floats, hits: Floats, shift: Floats
+) -> Floats:
+    """`balances` along paths, given the shift of their log odds.
+
+    The log odds of a hit are those without a tilt, plus its own gain, plus its effect on later
+    blocks: the last part balances the rows.
+    """
+    beyond = tilts[:, None] * _gain_in_later_blocks(increments, hits)
+    return np.asarray(shift - logit(n_positives / increments.n_samples) + beyond).T
 
 
 def mean_hits(increments: Increments, n_positives: int, tilt: float) -> Floats:
@@ -252,11 +264,8 @@ def mean_paths(
     kept_high = ~comparable | (ahead < SETTINGS.far_apart)
     heavier = (ahead > 0.0)[:, None]
     hits, shift = np.where(heavier, low, high), np.where(heavier, low_shift, high_shift)
-    # The log odds of a hit are those without a tilt, plus its own gain, plus its effect on later
-    # blocks: the last part balances the rows.
-    beyond = tilts[:, None] * _gain_in_later_blocks(increments, hits)
-    balance = shift - logit(n_positives / increments.n_samples) + beyond
-    return np.concatenate([low[kept_low], high[kept_high]]), balance.T, hits
+    balance = _balance(increments, n_positives, tilts, hits, shift)
+    return np.concatenate([low[kept_low], high[kept_high]]), balance, hits
 
 
 def _self_consistent_hits(

@@ -31,11 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.cache import cached_method
-from sklearn_rankinf._engine.estimates import (
-    ROUGH_TOLERANCE,
-    TailEstimates,
-    accepted_error,
-)
+from sklearn_rankinf._engine.estimates import ROUGH_TOLERANCE, TailEstimates, accepted_error
 from sklearn_rankinf._engine.inversion.returns import Returns, first_nodes_and_returns
 from sklearn_rankinf._engine.inversion.tilts import EXTREME, Tilts
 from sklearn_rankinf._engine.inversion.transform import Transform, largest_increment
