@@ -18,15 +18,17 @@ Sections and equations are those of doc/theory.rst.
 Modules, in reading order: calls go from `distribution` upwards
 ---------------------------------------------------------------
 canonical           `CanonicalSum`: what is counted, in which blocks, with which weights; moments
-estimates           `ErrorEstimate`: one error budget of six parts; `TailEstimates`; `SOLVERS`
+estimates           `ErrorEstimate`: one error budget of six parts; `TailEstimates`; `SOLVERS`;
+                    `solve_in_turn`: a sequence of solvers
 exact/              enumeration, counting, branch and bound, guaranteed bounds
 inversion/          tilts, transform, contours of several kinds, bounds on a finite band
 solvers             `Tails`: the sequence of inversions and bounds on one side of the mean
 conditioning        mixtures over the number of positives in a block of equal scores
 ends                `EndsOfSupport`: closed forms at both ends, and bounds next to the lower one
-computed            `ComputedDistribution`: both sides, the sequence of all solvers, upper bounds
 listed, quantiles   distributions given by their atoms; quantiles by root finding
-distribution        `exact_distribution`: the choice by size
+both_sides          `BothSides`: from tails beyond the mean to all questions; guaranteed bounds
+distribution        `exact_distribution`: the choice by size; `ComputedDistribution`: the sequence
+                    of all solvers, upper bounds
 cache               the most recently used distributions
 
 Solvers
@@ -57,9 +59,9 @@ midpoint of bounds         exact/bounds, exact/lattice: increments rounded down 
 hypergeometric bounds      ends: values of nearly 0, no positive above s or s / m; enclosure
 lattice                    means: convolution of rounded queries, tilted; enclosure, rounding
 sums of atoms              means: sums over halves of the queries; Horowitz & Sahni; enclosure
-upper bound                solvers, computed: Chernoff 1952; infinite, or 1 if negligible
+upper bound                solvers, distribution: Chernoff 1952; infinite, or 1 if negligible
 
-A solver is tried if the error stated before is above its threshold (`solvers.solve_in_turn`), and
+A solver is tried if the error stated before is above its threshold (`estimates.solve_in_turn`), and
 each value keeps the answer with the smallest error.
 
 Glossary

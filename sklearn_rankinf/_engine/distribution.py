@@ -2,19 +2,39 @@
 
 `exact_distribution` chooses by the number of outcomes, before any tail is computed: two or three
 positives are counted; few outcomes are enumerated, or met in the middle; integer weights are
-counted; of all others tails are computed one by one.
+counted. Of all others tails are computed one by one: `ComputedDistribution` hands those beyond the
+mean to a sequence of solvers, inversion (`solvers`), branch and bound, and conditioning on a block
+of equal scores.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from sklearn_rankinf._engine.canonical import constant_value, with_equal_blocks_merged
-from sklearn_rankinf._engine.computed import ComputedDistribution
+from sklearn_rankinf._engine.both_sides import BothSides
+from sklearn_rankinf._engine.cache import cached_method
+from sklearn_rankinf._engine.canonical import (
+    Form,
+    constant_value,
+    step_of,
+    with_equal_blocks_merged,
+)
+from sklearn_rankinf._engine.conditioning import ACCEPTED, ConditionedTails, block_to_condition_on
+from sklearn_rankinf._engine.ends import ROUNDING as ROUNDING_OF_ENDS
 from sklearn_rankinf._engine.ends import Problem
-from sklearn_rankinf._engine.estimates import LOG_WHOLE, TailEstimates
+from sklearn_rankinf._engine.estimates import (
+    LOG_WHOLE,
+    UNKNOWN,
+    FarTail,
+    Solver,
+    TailEstimates,
+    solve_in_turn,
+)
+from sklearn_rankinf._engine.exact.branch_and_bound import BranchAndBoundTails
 from sklearn_rankinf._engine.exact.enumeration import (
     MAX_ATOMS,
     MeetInTheMiddleTails,
@@ -23,14 +43,20 @@ from sklearn_rankinf._engine.exact.enumeration import (
     n_outcomes,
 )
 from sklearn_rankinf._engine.exact.few_positives import FewPositives
-from sklearn_rankinf._engine.exact.integer_weights import counted_atoms
+from sklearn_rankinf._engine.exact.integer_weights import counted_atoms, nearly_step_of
 from sklearn_rankinf._engine.exact.one_hit import OneHit
+from sklearn_rankinf._engine.inversion.contour import is_steep
+from sklearn_rankinf._engine.inversion.transform import ClosedTransform
+from sklearn_rankinf._engine.inversion.trapezoid import without_merging
 from sklearn_rankinf._engine.listed import AffineDistribution, Distribution, ListedDistribution
+from sklearn_rankinf._engine.solvers import Tails, inversion_of, tails_of, tails_of_blocks
 from sklearn_rankinf._statistics import (
     FEW_BLOCKS,
+    Complexes,
     Floats,
     Integers,
     Statistic,
+    adds_most_above,
     cached_property,
     horizon_of,
     increments_of,
@@ -173,6 +199,216 @@ def _few_positives(problem: Problem) -> FewPositives | None:
 def _is_in_closed_form(problem: Problem) -> bool:
     """Whether the transform of the statistic is known without going through the blocks."""
     return problem[0].log_mgf(np.ones(1, complex), *problem[1:]) is not None
+
+
+@dataclass(frozen=True)
+class ComputedSettings:
+    """Thresholds between the ways to compute a tail. Errors are relative errors."""
+
+    # Error above which conditioning on a block is tried, with a tolerance too, up to a number of
+    # blocks.
+    worth_conditioning: float = 0.1
+    worth_conditioning_roughly: float = 1.0
+    # Hits that add something up to which strata are cheap.
+    quickly_conditioned: int = 128
+    most_blocks_of_conditioning: int = 5_000
+    # Error above which a distribution that is conditioned on a block is inverted as a whole.
+    worth_inversion: float = 1e-2
+    # Blocks up to which contours use the step of a lattice: those of more are merged.
+    most_blocks_on_a_lattice: int = 5_000
+
+
+SETTINGS = ComputedSettings()
+_inversion = partial(inversion_of, tolerance=ACCEPTED)
+
+
+class ComputedDistribution(BothSides):
+    """A distribution whose tails beyond the mean come from a sequence of solvers.
+
+    Inversion (`solvers`), branch and bound, and conditioning on a block of equal scores.
+    """
+
+    def _far_tail(self, t: Floats, sign: int, log_negligible: float = -math.inf) -> TailEstimates:
+        """Tails of values on the tail's side of the mean, unless they are negligible."""
+        log_best = self._ends.log_probability_of_best
+        inner = np.flatnonzero((sign < 0) | math.isnan(log_best) | ~self._ends.is_best(t))
+        # Values far from the mean of the hits are far from that of the misses, on the other side.
+        counted, side = self._form.value(t[inner], sign)
+        found = TailEstimates.unknown(counted.shape)
+        if inner.size:
+            solve_in_turn(
+                self._sequence(log_negligible),
+                counted,
+                side,
+                found,
+                log_negligible,
+                self._tolerance,
+            )
+        if inner.size < t.size:
+            at_best, some = np.full(t.shape, log_best), found
+            found = TailEstimates.of(at_best, "closed form", rounding=ROUNDING_OF_ENDS)
+            found.put(inner, some)
+        if sign > 0:
+            # A bound from merged blocks may be too low at the very end.
+            np.fmax(found.log_p, log_best, out=found.log_p)
+        return found
+
+    @cached_method
+    def _sequence(self, log_negligible: float) -> list[Solver]:
+        """Lists and contours, branch and bound, and conditioning, in the order of their turns.
+
+        Where a block is to be conditioned on lists and contours (`Tails`) come last, but where
+        their bounds meet a tolerance, or many hits, sooner.
+        """
+        conditions, branches = not self._tolerance and self._conditions_first, self._branches
+        if conditions:
+            n_adding = int(self._counted.sizes[~self._counted.is_inert].sum())
+            conditions = min(self._n_counted, n_adding) <= SETTINGS.quickly_conditioned
+
+        def inverted(t: Floats, sign: int) -> TailEstimates:
+            return self._tails.tail(t, sign, log_negligible)
+
+        def solver(name: str, solve: FarTail, above: float) -> Solver:
+            above = max(above, self._tolerance)
+            return Solver(name, lambda t, sign, known: solve(t, sign), above, of_log=0.0)
+
+        first, later = SETTINGS.worth_inversion if conditions else 0.0, SETTINGS.worth_conditioning
+        later = SETTINGS.worth_conditioning_roughly if self._tolerance else later
+        inversion = solver("lists and contours", inverted, first)
+        if self._n_blocks > SETTINGS.most_blocks_of_conditioning:
+            fewer = solver("fewer blocks", self._tail_of_fewer_blocks, UNKNOWN)
+            return [inversion, fewer] if self._tails.merges else [inversion]
+        above = first if conditions else later
+        others = [solver("conditioning on a block", self._conditioned_tail, above)]
+        if branches is not None:
+            above = ACCEPTED if branches.is_quick else later
+            place = 1 if conditions and not branches.is_quick else 0
+            others.insert(place, solver("branch and bound", self._branching_tail, above))
+        return [*others, inversion] if conditions else [inversion, *others]
+
+    def _tail_of_fewer_blocks(self, t: Floats, sign: int) -> TailEstimates:
+        """Tails of merged blocks as of lists of their own, and of others merged further.
+
+        Methods for few blocks know tilted distributions with two humps.
+        """
+        found, coarse = (tail(t, sign) for tail in self._of_fewer_blocks)
+        known = (found.error.total < 1.0) & (coarse.error.total < 1.0)
+        log_p, merging = without_merging(found.log_p, coarse.log_p, known, has_ties=True)
+        found.log_p[:] = log_p
+        found.error.merging[:] += merging + coarse.error.total
+        unknown = np.flatnonzero(~known)
+        found.put(unknown, TailEstimates.unknown(unknown.shape))
+        return found
+
+    @cached_property
+    def _of_fewer_blocks(self) -> list[FarTail]:
+        return [_inversion(blocks, self._n_counted) for blocks in self._tails.fewer_blocks()]
+
+    def _branching_tail(self, t: Floats, sign: int) -> TailEstimates:
+        """Tails of what is counted by branch and bound."""
+        assert self._branches is not None
+        return self._branches.tail(t, sign)
+
+    def _conditioned_tail(self, t: Floats, sign: int) -> TailEstimates:
+        """Tails of what is counted by conditioning on single blocks."""
+        enough = max(SETTINGS.worth_conditioning, self._tolerance)
+        return self._conditioned.tail(t, sign, self._tails.log_bound(t, sign), enough)
+
+    @cached_property
+    def _branches(self) -> BranchAndBoundTails | None:
+        if self._n_blocks > SETTINGS.most_blocks_of_conditioning or not self._counted.is_linear:
+            return None
+        branches = BranchAndBoundTails(self._counted, self._n_counted)
+        return branches if branches.applies else None
+
+    @cached_property
+    def _conditioned(self) -> ConditionedTails:
+        return ConditionedTails(self._counted, self._n_counted, _inversion)
+
+    @property
+    def n_kept(self) -> float:
+        """Numbers that are kept in lists."""
+        return self._conditioned.n_kept if "_conditioned" in vars(self) else 0.0
+
+    @cached_property
+    def _tails(self) -> Tails:
+        options = self._tolerance, self._step, self._transform, self._ends.first_ranks
+        bounds, last = self._tail_bounds.bounds, self._n_positives
+        numbers = *self._counted_mean_and_std, self._ends.within, bounds, last
+        clustered = self._conditions_first
+        return tails_of(self._canonical, *numbers, *options, is_clustered=clustered)
+
+    @cached_property
+    def _step(self) -> float:
+        """Step of the canonical sum where contours use it; 0 if there is none."""
+        if self._transform is not None:
+            return self._statistic.span(self._n_samples, self._n_positives) / self._form.scale
+        # The lists of many ranks are merged, and values on a lattice have no stratified contours.
+        if self._n_blocks > SETTINGS.most_blocks_on_a_lattice:
+            return 0.0
+        is_steep_ = is_steep(self._counted, self._counted_mean_and_std[1])
+        return 0.0 if is_steep_ else step_of(self._counted)
+
+    @cached_property
+    def _conditions_first(self) -> bool:
+        """Whether tails are conditioned on a block first: few outcomes decide, or weights step."""
+        if self._n_blocks > SETTINGS.most_blocks_of_conditioning or self._step > 0.0:
+            return False
+        counted, m = self._counted, self._n_counted
+        has_step = self._n_blocks > FEW_BLOCKS and nearly_step_of(counted) > 0.0
+        if counted.is_linear and (not adds_most_above(counted, m) or has_step):
+            return True
+        return block_to_condition_on(counted, m) is not None
+
+    @property
+    def _transform(self) -> ClosedTransform | None:
+        """The transform of the canonical sum in closed form, where there is one of the hits."""
+        problem, form = self._problem[1:], self._form
+        if form.by_misses or self._statistic.log_mgf(np.ones(1, complex), *problem) is None:
+            return None
+
+        def log_mgf(z: Complexes) -> Complexes:
+            values = self._statistic.log_mgf(z / form.factor, *problem)
+            assert values is not None
+            return values - z * (form.constant / form.factor)
+
+        first = form.increments(self._statistic.tied([0], 1, *problem[:2]))
+        return ClosedTransform(log_mgf, *problem[:2], float(first.of_one_hit[0]))
+
+    def _log_upper_bound(self, t: Floats, sign: int) -> Floats:
+        """Log of a guaranteed upper bound of the tail, Chernoff's or that of a lattice."""
+        log_p = np.zeros(t.shape)
+        beyond = np.flatnonzero(sign * (t - self._mean) > 0.0)
+        if beyond.size:
+            counted, side = self._form.value(t[beyond], sign)
+            log_p[beyond] = self._tails.log_upper_bound(counted, side)
+            if self._tails.merges:
+                # Of many blocks no band is computed, but of merged ones that never add less.
+                tails, form = self._bounding_tails(side)
+                upper = tails.log_upper_bound(*form.value(counted, side))
+                log_p[beyond] = np.minimum(log_p[beyond], upper)
+        upper = np.maximum(self._bounds(t, sign)[1], np.finfo(float).tiny)
+        log_p = np.minimum(log_p, np.log(upper))
+        # No value that is reached is rarer than one placement.
+        return np.maximum(log_p, -log_binomial(self._n_samples, self._n_positives))
+
+    @cached_method
+    def _bounding_tails(self, side: int) -> tuple[Tails, Form]:
+        """Lists and contours of merged blocks whose tails are no smaller, and their form."""
+        return tails_of_blocks(self._tails.bounding_blocks(side), self._n_counted, ACCEPTED)[:2]
+
+    def _log_bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        return self._tails.log_bounds(t, sign)
+
+    def _tail_at_the_bottom(self, t: Floats, sign: int) -> TailEstimates:
+        """Tails of values that are next to nothing, from bounds or by branch and bound."""
+        found = super()._tail_at_the_bottom(t, sign)
+        open_ = np.flatnonzero(found.error.total > ACCEPTED)
+        if open_.size and self._branches is not None:
+            branching = self._branching_tail(*self._form.value(t[open_], sign))
+            branching.error.enclosure[branching.error.total > UNKNOWN] = np.inf
+            found.put_better(open_, branching)
+        return found
 
 
 class MeetInTheMiddle(ComputedDistribution):

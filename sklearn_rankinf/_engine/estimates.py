@@ -1,15 +1,16 @@
-"""Tail probabilities with one error budget.
+"""Tail probabilities with one error budget, and sequences of solvers.
 
 Every solver states the relative error of a tail as the sum of the same six parts, so that answers
 of different solvers can be compared, and the best one kept ("The stated error" in doc/theory.rst).
+The next solver of a sequence answers for the values whose error is above its threshold.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -238,3 +239,61 @@ def about_the_mean(
         complement.put_better(weak, far_tail(t[~beyond][weak], sign))
     found.put(np.flatnonzero(~beyond), complement)
     return found
+
+
+Solve: TypeAlias = Callable[[Floats, int, TailEstimates], TailEstimates]
+"""Tails of values, for a sign, given what other solvers have found."""
+
+
+@dataclass(frozen=True)
+class Solver:
+    """One algorithm of a sequence.
+
+    Attributes
+    ----------
+    name : str
+        What it does, for readers. Answers have the names of `SOLVERS`.
+    solve : callable
+        Returns `TailEstimates` of values, for a sign, given what is known of them.
+    above : float or callable
+        Relative error above which it is tried; or that error for given logarithms of tails.
+    of_log : float, default=1e-6
+        Relative error of the logarithm of a tail above which it is tried: far out it is the
+        logarithm that has to be accurate.
+    """
+
+    name: str
+    solve: Solve
+    above: float | Callable[[Floats], Floats]
+    of_log: float = 1e-6
+
+
+def solve_in_turn(
+    solvers: Sequence[Solver],
+    t: Floats,
+    sign: int,
+    found: TailEstimates,
+    log_negligible: float,
+    tolerance: float = 0.0,
+) -> None:
+    """Let each solver improve, in place, the tails whose errors are too large.
+
+    Errors of the probability below ``exp(log_negligible)`` are accepted from every solver, and
+    those that a tolerance allows.
+    """
+    has_changed = True
+    for solver in solvers:
+        if has_changed:
+            error, has_changed = found.error.total, False
+            known = np.where(np.isfinite(error - found.log_p), found.log_p, 0.0)
+            accepted = np.exp(np.minimum(log_negligible - known, 0.0))
+            largest = error.max(initial=0.0)
+        above = solver.above(known) if callable(solver.above) else solver.above
+        if np.isscalar(above) and largest <= above:
+            continue
+        above = np.maximum(np.maximum(above, -solver.of_log * known), accepted)
+        above = np.maximum(above, accepted_error(tolerance, known))
+        open_ = np.flatnonzero(error > above)
+        if open_.size:
+            some = found if open_.size == t.size else found.at(open_)
+            has_changed = found.put_better(open_, solver.solve(t[open_], sign, some))

@@ -1,22 +1,31 @@
-"""Tails by a declared sequence of solvers, each tried where the stated error is still too large.
+"""Tails by a declared sequence of lists, contours and bounds: the inversion of all blocks.
 
-A solver returns tails with an `ErrorEstimate`. The next one of the sequence answers for the values
-whose error is above its threshold, and each value keeps the answer with the smallest error, with
-the name of the solver that gave it.
+Each of them is tried where the stated error is still too large, and each value keeps the answer
+with the smallest error, with the name of the solver that gave it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import Any
 
 import numpy as np
 
 from sklearn_rankinf._engine.cache import cached_method
-from sklearn_rankinf._engine.estimates import ROUGH_TOLERANCE, TailEstimates, accepted_error
+from sklearn_rankinf._engine.canonical import CanonicalSum, Form, step_of
+from sklearn_rankinf._engine.estimates import (
+    ROUGH_TOLERANCE,
+    FarTail,
+    Solve,
+    Solver,
+    TailEstimates,
+    about_the_mean,
+    accepted_error,
+    solve_in_turn,
+)
 from sklearn_rankinf._engine.exact.integer_weights import near_periods, nearly_step_of
 from sklearn_rankinf._engine.exact.near_maximum import FEW, NearMaximum
 from sklearn_rankinf._engine.inversion.band_limited import SETTINGS as BANDS
@@ -44,64 +53,8 @@ from sklearn_rankinf._statistics import (
     log_binomial,
     log_pmf,
     log_size_at_return,
+    mean_and_variance,
 )
-
-Solve: TypeAlias = Callable[[Floats, int, TailEstimates], TailEstimates]
-"""Tails of values, for a sign, given what other solvers have found."""
-
-
-@dataclass(frozen=True)
-class Solver:
-    """One algorithm of a sequence.
-
-    Attributes
-    ----------
-    name : str
-        What it does, for readers. Answers have the names of `SOLVERS`.
-    solve : callable
-        Returns `TailEstimates` of values, for a sign, given what is known of them.
-    above : float or callable
-        Relative error above which it is tried; or that error for given logarithms of tails.
-    of_log : float, default=1e-6
-        Relative error of the logarithm of a tail above which it is tried: far out it is the
-        logarithm that has to be accurate.
-    """
-
-    name: str
-    solve: Solve
-    above: float | Callable[[Floats], Floats]
-    of_log: float = 1e-6
-
-
-def solve_in_turn(
-    solvers: Sequence[Solver],
-    t: Floats,
-    sign: int,
-    found: TailEstimates,
-    log_negligible: float,
-    tolerance: float = 0.0,
-) -> None:
-    """Let each solver improve, in place, the tails whose errors are too large.
-
-    Errors of the probability below ``exp(log_negligible)`` are accepted from every solver, and
-    those that a tolerance allows.
-    """
-    has_changed = True
-    for solver in solvers:
-        if has_changed:
-            error, has_changed = found.error.total, False
-            known = np.where(np.isfinite(error - found.log_p), found.log_p, 0.0)
-            accepted = np.exp(np.minimum(log_negligible - known, 0.0))
-            largest = error.max(initial=0.0)
-        above = solver.above(known) if callable(solver.above) else solver.above
-        if np.isscalar(above) and largest <= above:
-            continue
-        above = np.maximum(np.maximum(above, -solver.of_log * known), accepted)
-        above = np.maximum(above, accepted_error(tolerance, known))
-        open_ = np.flatnonzero(error > above)
-        if open_.size:
-            some = found if open_.size == t.size else found.at(open_)
-            has_changed = found.put_better(open_, solver.solve(t[open_], sign, some))
 
 
 @dataclass(frozen=True)
@@ -752,3 +705,48 @@ class Tails:
         log_none = float(log_pmf(0, n, m, n - blocks.sizes[inert[0]]))
         negligible = max(SETTINGS.log_no_return, SETTINGS.part_of_none * log_none)
         return log_size_at_return(blocks, m, int(inert[0])) > negligible
+
+
+def tails_of(
+    canonical: CanonicalSum,
+    mean: float,
+    std: float,
+    within: tuple[float, float],
+    bounds: Callable[[Floats, int], tuple[Floats, Floats]],
+    last: int,
+    *options: Any,
+    **more: Any,
+) -> Tails:
+    """Lists and contours for a canonical sum."""
+    numbers = canonical.n_samples, canonical.n_blocks, canonical.n_counted, last
+    return Tails(canonical.merged, *numbers, mean, std, within, bounds, *options, **more)
+
+
+def tails_of_blocks(
+    increments: Increments, n_positives: int, tolerance: float
+) -> tuple[Tails, Form, float]:
+    """Lists and contours of a statistic that is given by its increments; its form and mean."""
+    canonical = CanonicalSum.of_increments(increments, n_positives)
+    blocks, m = canonical.blocks, canonical.n_counted
+
+    def nothing(t: Floats, sign: int) -> tuple[Floats, Floats]:
+        return np.zeros(t.shape), np.ones(t.shape)
+
+    mean, variance = mean_and_variance(blocks, m)
+    std = math.sqrt(variance)
+    only_adds = min(blocks.of_one_hit.min(), blocks.cross.min()) >= 0.0
+    within = 0.0 if only_adds else -math.inf, math.inf
+    # Values on a lattice have no stratified contours.
+    step = 0.0 if is_steep(blocks, std) else step_of(blocks)
+    tails = tails_of(canonical, mean, std, within, nothing, m, tolerance, step)
+    return tails, canonical.form, mean
+
+
+def inversion_of(increments: Increments, n_positives: int, tolerance: float) -> FarTail:
+    """Tails of a statistic that is given by its increments, on either side of the mean."""
+    tails, form, mean = tails_of_blocks(increments, n_positives, tolerance)
+
+    def tail(t: Floats, sign: int) -> TailEstimates:
+        return about_the_mean(tails.tail, *form.value(t, sign), mean)
+
+    return tail

@@ -31,12 +31,13 @@ from sklearn_rankinf import (
     metric_test,
 )
 from sklearn_rankinf._engine.canonical import CanonicalSum
-from sklearn_rankinf._engine.computed import ComputedDistribution, tails_of
+from sklearn_rankinf._engine.distribution import ComputedDistribution
 from sklearn_rankinf._engine.estimates import TailEstimates, accepted_error
 from sklearn_rankinf._engine.inversion import band_limited
 from sklearn_rankinf._engine.inversion.band_limited import majorant_and_gap
 from sklearn_rankinf._engine.inversion.bands import tilted_bands
 from sklearn_rankinf._engine.inversion.contour import ContourInversion
+from sklearn_rankinf._engine.solvers import tails_of
 from sklearn_rankinf._model_selection.scorers import resolution
 from sklearn_rankinf._statistics.increments import Increments
 from sklearn_rankinf._statistics.moments import mean_and_variance

@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_rankinf import AveragePrecision, RankStatistic
 from sklearn_rankinf._engine import solvers
-from sklearn_rankinf._engine.computed import ComputedDistribution
+from sklearn_rankinf._engine.distribution import ComputedDistribution
 from sklearn_rankinf._engine.exact import bounds, lattice
 from sklearn_rankinf._statistics.additive import increments_of
 from sklearn_rankinf._statistics.increments import Increments

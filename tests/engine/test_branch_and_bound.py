@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from by_name import bedroc_null_distribution, dcg_null_distribution
 
-from sklearn_rankinf._engine.computed import ComputedDistribution
+from sklearn_rankinf._engine.distribution import ComputedDistribution
 from sklearn_rankinf._engine.exact import branch_and_bound as branches
 from sklearn_rankinf._engine.exact.branch_and_bound import BranchAndBoundTails
 from sklearn_rankinf._engine.exact.enumeration import MeetInTheMiddleTails, best_split

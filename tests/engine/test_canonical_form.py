@@ -26,8 +26,7 @@ from sklearn_rankinf import (
     metric_null_distribution,
 )
 from sklearn_rankinf._engine import canonical
-from sklearn_rankinf._engine.computed import ComputedDistribution
-from sklearn_rankinf._engine.distribution import exact_distribution
+from sklearn_rankinf._engine.distribution import ComputedDistribution, exact_distribution
 from sklearn_rankinf._engine.exact import integer_weights
 from sklearn_rankinf._statistics.increments import Increments
 

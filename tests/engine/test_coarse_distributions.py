@@ -23,8 +23,8 @@ from scipy.stats import hypergeom
 import sklearn_rankinf as rankinf
 from sklearn_rankinf import AveragePrecision, RocAuc, metric_null_distribution
 from sklearn_rankinf._engine import distribution as engine_distribution
-from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.conditioning import block_to_condition_on, bulk_block
+from sklearn_rankinf._engine.distribution import ComputedDistribution
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact import integer_weights as whole_numbers
 from sklearn_rankinf._engine.exact.enumeration import best_split, n_outcomes

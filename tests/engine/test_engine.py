@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize, special, stats
 
 from sklearn_rankinf import AveragePrecision
-from sklearn_rankinf._engine.computed import ComputedDistribution
+from sklearn_rankinf._engine.distribution import ComputedDistribution
 from sklearn_rankinf._engine.estimates import accepted_error
 from sklearn_rankinf._engine.exact import enumeration as chain
 from sklearn_rankinf._engine.exact import integer_weights, lattice

@@ -26,7 +26,7 @@ from sklearn_rankinf import (
     metric_null_distribution,
 )
 from sklearn_rankinf._engine import solvers
-from sklearn_rankinf._engine.computed import ComputedDistribution
+from sklearn_rankinf._engine.distribution import ComputedDistribution
 from sklearn_rankinf._engine.exact import near_maximum
 from sklearn_rankinf._engine.inversion import bands, contour, forward_pass, tilts
 from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform

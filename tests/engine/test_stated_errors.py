@@ -11,7 +11,7 @@ import oracles
 import pytest
 
 from sklearn_rankinf import AveragePrecision, ap_null_distribution, metric_null_distribution
-from sklearn_rankinf._engine.computed import ComputedDistribution
+from sklearn_rankinf._engine.distribution import ComputedDistribution
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact import bounds
 from sklearn_rankinf._engine.inversion import contour

@@ -19,7 +19,7 @@ from sklearn_rankinf import (
 )
 from sklearn_rankinf._engine import solvers
 from sklearn_rankinf._engine.canonical import exact_mean_and_variance
-from sklearn_rankinf._engine.computed import ComputedDistribution
+from sklearn_rankinf._engine.distribution import ComputedDistribution
 from sklearn_rankinf._engine.exact.enumeration import atoms, largest_value
 from sklearn_rankinf._engine.inversion import stratified
 from sklearn_rankinf._engine.inversion.bands import carrying_bands, feasible_bands, tilted_bands

@@ -16,7 +16,7 @@ from scipy import stats
 from sklearn.metrics import average_precision_score
 
 from sklearn_rankinf import AveragePrecision
-from sklearn_rankinf._engine.computed import ComputedDistribution
+from sklearn_rankinf._engine.distribution import ComputedDistribution
 
 SMALL = [
     (1, 1, None),

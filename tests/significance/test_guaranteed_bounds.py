@@ -33,7 +33,7 @@ from sklearn_rankinf import (
     rank_significance_report,
 )
 from sklearn_rankinf.__main__ import main
-from sklearn_rankinf._engine.computed import ComputedDistribution
+from sklearn_rankinf._engine.distribution import ComputedDistribution
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.inversion.band_limited import BandLimitedTails
 from sklearn_rankinf._engine.means.distribution import MeanDistribution

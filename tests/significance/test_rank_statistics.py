@@ -51,7 +51,7 @@ from sklearn_rankinf import (
     metric_null_distribution,
     metric_test,
 )
-from sklearn_rankinf._engine.computed import ComputedDistribution
+from sklearn_rankinf._engine.distribution import ComputedDistribution
 from sklearn_rankinf._engine.listed import AffineDistribution
 from sklearn_rankinf._significance.results import MetricTestResult
 from sklearn_rankinf._significance.scores import precision_at_k_score
