@@ -17,7 +17,8 @@ Sections and equations are those of doc/theory.rst.
 
 Modules, in reading order: calls go from `distribution` upwards
 ---------------------------------------------------------------
-canonical           `CanonicalSum`: what is counted, in which blocks, with which weights; moments
+canonical           `CanonicalSum`: what is counted, in which blocks, with which weights
+moments             exact mean, variance, skewness and kurtosis
 estimates           `ErrorEstimate`: one error budget of six parts; `TailEstimates`; `SOLVERS`;
                     `solve_in_turn`: a sequence of solvers
 exact/              enumeration, counting, branch and bound, guaranteed bounds
@@ -92,7 +93,6 @@ tolerance       relative error that the caller accepts
 """
 
 from sklearn_rankinf._engine.cache import DistributionCache
-from sklearn_rankinf._engine.canonical import exact_mean_and_variance, exact_standard_deviation
 from sklearn_rankinf._engine.distribution import exact_distribution
 from sklearn_rankinf._engine.estimates import UNKNOWN
 from sklearn_rankinf._engine.exact.hits import HitsDistribution
@@ -104,3 +104,8 @@ from sklearn_rankinf._engine.listed import (
 )
 from sklearn_rankinf._engine.means.distribution import mean_distribution
 from sklearn_rankinf._engine.means.variables import Part
+from sklearn_rankinf._engine.moments import (
+    exact_mean_and_variance,
+    exact_standard_deviation,
+    skewness_and_kurtosis,
+)

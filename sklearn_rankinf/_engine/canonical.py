@@ -33,12 +33,11 @@ from sklearn_rankinf._statistics import (
     adds_most_above,
     cached_property,
     edges_around,
-    grouped_increments,
+    geometric_edges,
     horizon_of,
     increments_of,
-    mean_and_variance,
-    mean_and_variance_of_sum,
     merged_increments,
+    subdivided_edges,
 )
 
 # Ranks without ties among which equal weights are looked for.
@@ -55,8 +54,6 @@ _ROUNDING = 2e-15
 _LARGEST_ROUNDING = 1e-3
 # Ranks of hits that are added up together.
 _RANKS_TOGETHER = 1 << 22
-# Variances from here to the inverse are computed in the unit of the statistic.
-_SMALLEST_SQUARE = 1e-250
 # Ratio up to which ranks are merged to sum all weights.
 _RATIO_OF_SUMS = 0.05
 
@@ -262,6 +259,39 @@ def value_in_a_row(statistic: Statistic, n_samples: int, n_positives: int, start
     return total
 
 
+def grouped_increments(
+    statistic: Statistic,
+    n_samples: int,
+    n_positives: int,
+    tie_sizes: Integers | None,
+    ratio: float,
+    resolution: float = math.inf,
+    around: int | None = None,
+) -> Increments:
+    """Coefficients with far blocks merged.
+
+    A merged block ends at most at ``1 + ratio`` times its start, and the increments of a single hit
+    at its two ends differ by at most about the resolution. Blocks near the rank `around` are no
+    wider than about the same ratio of their distance from it.
+    """
+    horizon = horizon_of(statistic, n_samples)
+    apart = edges_around(around, n_samples, ratio)
+    if tie_sizes is not None:
+        increments = increments_of(statistic, n_samples, n_positives, tie_sizes)
+        return merged_increments(increments, ratio, resolution, apart)
+    edges = np.union1d(geometric_edges(horizon, ratio), apart[apart <= horizon])
+    first, last = (
+        statistic.tied(ranks, 1, n_samples, n_positives).of_one_hit
+        for ranks in (edges[:-1], edges[1:] - 1)
+    )
+    edges = subdivided_edges(edges, np.abs(first - last), resolution)
+    sizes = np.diff(edges)
+    single = statistic.tied(edges[:-1], sizes, n_samples, n_positives).coefficients
+    merged = statistic.shuffled(edges[:-1], sizes, n_samples, n_positives).coefficients
+    parts = (np.where(sizes == 1, *pair) for pair in zip(single, merged, strict=True))
+    return Increments(sizes, *parts).with_inert_block(n_samples - horizon)
+
+
 def _grouped_blocks(
     blocks: Increments, ratio: float | None, resolution: float = math.inf, around: int | None = None
 ) -> Increments:
@@ -321,30 +351,6 @@ def step_of(increments: Increments) -> float:
         if larger == n_steps or larger > _MOST_STEPS:
             return 0.0
         n_steps = larger
-
-
-def exact_mean_and_variance(
-    statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
-) -> tuple[float, float]:
-    """Exact mean and variance; O(1) in n for untied average precision, O(blocks) else."""
-    if n_positives in (0, n_samples):
-        return constant_value(statistic, n_samples, n_positives), 0.0
-    with np.errstate(over="ignore"):
-        mean, variance = mean_and_variance_of_sum(statistic, n_samples, n_positives, tie_sizes)
-    return mean + statistic.offset(n_samples, n_positives), variance
-
-
-def exact_standard_deviation(
-    statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
-) -> float:
-    """Exact standard deviation, also where floats don't hold the variance."""
-    problem = statistic, n_samples, n_positives, tie_sizes
-    variance = exact_mean_and_variance(*problem)[1]
-    if _SMALLEST_SQUARE < variance < 1.0 / _SMALLEST_SQUARE or n_positives in (0, n_samples):
-        return math.sqrt(variance)
-    canonical = CanonicalSum.of_problem(*problem)
-    _, variance = mean_and_variance(canonical.blocks, canonical.n_counted)
-    return canonical.form.scale * math.sqrt(variance)
 
 
 def constant_value(statistic: Statistic, n_samples: int, n_positives: int) -> float:

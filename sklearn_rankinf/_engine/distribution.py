@@ -33,6 +33,7 @@ from sklearn_rankinf._engine.estimates import (
     Solver,
     TailEstimates,
     solve_in_turn,
+    without_merging,
 )
 from sklearn_rankinf._engine.exact.branch_and_bound import BranchAndBoundTails
 from sklearn_rankinf._engine.exact.enumeration import (
@@ -47,7 +48,6 @@ from sklearn_rankinf._engine.exact.integer_weights import counted_atoms, nearly_
 from sklearn_rankinf._engine.exact.one_hit import OneHit
 from sklearn_rankinf._engine.inversion.contour import is_steep
 from sklearn_rankinf._engine.inversion.transform import ClosedTransform
-from sklearn_rankinf._engine.inversion.trapezoid import without_merging
 from sklearn_rankinf._engine.listed import AffineDistribution, Distribution, ListedDistribution
 from sklearn_rankinf._engine.solvers import Tails, inversion_of, tails_of, tails_of_blocks
 from sklearn_rankinf._statistics import (

@@ -29,6 +29,13 @@ ROUNDING_OF_LOGS = 4e-15
 ROUNDING_OF_LISTS = 1e-13
 # Tolerance from which contours are shorter, with fewer first nodes and blocks merged further.
 ROUGH_TOLERANCE = 5e-3
+# Richardson's extrapolation to no merging: merging errs like the square of the ratio of the ends of
+# a block, so that 1 / (2.5**2 - 1) of the difference between two ratios is left, one 2.5 times the
+# other; and the part of the difference that is doubtful.
+LEFT_OF_MERGING = 1.0 / 5.25
+DOUBT_OF_MERGING = 0.1
+# Merged blocks of equal scores err less regularly: all of the difference is doubtful.
+DOUBT_OF_MERGED_TIES = 1.0
 
 # Natural logarithm of the tail at which the accepted error is twice the tolerance: a search
 # compares logarithms, of which an error of the tail is a smaller part the smaller the tail.
@@ -40,6 +47,23 @@ def accepted_error(tolerance: float, log_p: Floats) -> Floats:
     if tolerance == 0.0:
         return np.zeros(log_p.shape)
     return np.asarray(tolerance + tolerance / _LOG_TWICE * np.minimum(log_p, 0.0))
+
+
+def exp_of_error(log: Floats) -> Floats:
+    """Of an error that is too large anyway, no more than floats hold."""
+    return np.asarray(np.exp(np.minimum(log, 50.0)))
+
+
+def without_merging(
+    log_p: Floats, coarse: Floats, known: NDArray[np.bool_], has_ties: bool
+) -> tuple[Floats, Floats]:
+    """Logs of tails from those of merged blocks and of blocks merged further, and their errors.
+
+    Those that are not known stay as they are.
+    """
+    difference = np.where(known, log_p, 0.0) - np.where(known, coarse, 0.0)
+    doubt = DOUBT_OF_MERGED_TIES if has_ties else DOUBT_OF_MERGING
+    return log_p + LEFT_OF_MERGING * difference, doubt * np.abs(difference)
 
 
 SOLVERS = (

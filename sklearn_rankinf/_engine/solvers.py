@@ -34,9 +34,10 @@ from sklearn_rankinf._engine.inversion.bands import tilted_bands, windows
 from sklearn_rankinf._engine.inversion.contour import ContourInversion, is_steep
 from sklearn_rankinf._engine.inversion.forward_pass import log_transform
 from sklearn_rankinf._engine.inversion.many_hits import ManyHitsInversion
-from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
+from sklearn_rankinf._engine.inversion.multirate import MultiratePass
+from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform, transform_of
 from sklearn_rankinf._engine.inversion.stratified import StratifiedInversion
-from sklearn_rankinf._engine.inversion.sums_of_weights import is_quick_sum, transform_of
+from sklearn_rankinf._engine.inversion.sums_of_weights import is_quick_sum
 from sklearn_rankinf._engine.inversion.transform import (
     Transform,
     has_large_blocks,
@@ -361,11 +362,12 @@ class Tails:
 
     @cached_property
     def _stratified_inversion(self) -> StratifiedInversion:
-        lowest, m = self._support_within[0], self._n_positives
-        is_merged = self._merges_strata
-        numbers = m, self._body, lowest, self._mean, self._tolerance
+        lowest, is_merged = self._support_within[0], self._merges_strata
+        numbers = self._n_positives, self._body, lowest, self._mean, self._tolerance
         has_ties = self._n_blocks < self._n_samples
-        return StratifiedInversion(self._blocks, is_merged, *numbers, has_ties)
+        return StratifiedInversion(
+            self._blocks, RankingTransform, MultiratePass, is_merged, *numbers, has_ties
+        )
 
     @cached_property
     def _is_stratified(self) -> bool:

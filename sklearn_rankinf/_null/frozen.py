@@ -18,6 +18,7 @@ from sklearn_rankinf._engine import (
     exact_mean_and_variance,
     exact_standard_deviation,
     mean_distribution,
+    skewness_and_kurtosis,
 )
 from sklearn_rankinf._metrics import undefined_value, value_of
 from sklearn_rankinf._null.distribution import OF_LABELS, NullDistribution, rounding_of
@@ -48,7 +49,7 @@ from sklearn_rankinf._ranking import (
     no_positives,
     warn_caller,
 )
-from sklearn_rankinf._statistics import Integers, Metric, cached_property, skewness_and_kurtosis
+from sklearn_rankinf._statistics import Integers, Metric, cached_property
 
 
 class RankNullDistribution(NullDistribution):

@@ -28,6 +28,7 @@ from sklearn_rankinf._statistics.hypergeometric import (
     log_binomial_pmf,
     log_pmf,
     log_probability_of_hits,
+    log_rarity,
     log_tail,
     mean_and_deviation,
     min_hits,
@@ -46,6 +47,7 @@ from sklearn_rankinf._statistics.increments import (
     Influence,
     Integers,
     blocks_of,
+    geometric_edges,
     hits_around_blocks,
 )
 from sklearn_rankinf._statistics.influence import (
@@ -61,8 +63,8 @@ from sklearn_rankinf._statistics.influence import (
 from sklearn_rankinf._statistics.merging import (
     bounding_increments,
     edges_around,
-    grouped_increments,
     merged_increments,
+    subdivided_edges,
 )
 from sklearn_rankinf._statistics.moments import (
     adds_most_above,
@@ -73,8 +75,7 @@ from sklearn_rankinf._statistics.moments import (
     linear_moments,
     log_size_at_return,
     mean_and_variance,
-    mean_and_variance_of_sum,
-    skewness_and_kurtosis,
+    standardized_cumulants,
     zhang_su_mean_and_variance,
 )
 from sklearn_rankinf._statistics.pvalues import as_log10, is_smallest, log10_of, plain

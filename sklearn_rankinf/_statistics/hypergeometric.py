@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
-from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.special import gammaln, log_ndtr, ndtr, ndtri
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -427,3 +427,12 @@ def normal_tail(
     """Upper or lower normal tail from half a step before `hits`, and its logarithm."""
     z = sign * (mean - hits) / deviation + half / deviation
     return np.asarray(ndtr(z)), np.asarray(log_ndtr(z))
+
+
+def log_rarity(log_expected: float, hits: Integers) -> Floats:
+    """Bound of the log probability of more positives among some items than given numbers.
+
+    ``P(H > k) <= e**(k + 1) / (k + 1)!`` with e expected positives: the items of any set of k + 1
+    are all positive with at most the probability ``(m / n)**(k + 1)``, and Boole's inequality.
+    """
+    return np.asarray((hits + 1.0) * log_expected - gammaln(hits + 2.0))

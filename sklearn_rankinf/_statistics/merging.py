@@ -9,52 +9,20 @@ error. Callers compare two ratios and extrapolate (Richardson), or use the guara
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from sklearn_rankinf._statistics.additive import Statistic, horizon_of, increments_of
 from sklearn_rankinf._statistics.increments import Floats, Increments, Integers, geometric_edges
-
-
-def grouped_increments(
-    statistic: Statistic,
-    n_samples: int,
-    n_positives: int,
-    tie_sizes: Integers | None,
-    ratio: float,
-    resolution: float = math.inf,
-    around: int | None = None,
-) -> Increments:
-    """Coefficients with far blocks merged.
-
-    A merged block ends at most at ``1 + ratio`` times its start, and the increments of a single hit
-    at its two ends differ by at most about the resolution. Blocks near the rank `around` are no
-    wider than about the same ratio of their distance from it.
-    """
-    horizon = horizon_of(statistic, n_samples)
-    apart = edges_around(around, n_samples, ratio)
-    if tie_sizes is not None:
-        increments = increments_of(statistic, n_samples, n_positives, tie_sizes)
-        return merged_increments(increments, ratio, resolution, apart)
-    edges = np.union1d(geometric_edges(horizon, ratio), apart[apart <= horizon])
-    first, last = (
-        statistic.tied(ranks, 1, n_samples, n_positives).of_one_hit
-        for ranks in (edges[:-1], edges[1:] - 1)
-    )
-    edges = _subdivided(edges, np.abs(first - last), resolution)
-    sizes = np.diff(edges)
-    single = statistic.tied(edges[:-1], sizes, n_samples, n_positives).coefficients
-    merged = statistic.shuffled(edges[:-1], sizes, n_samples, n_positives).coefficients
-    parts = (np.where(sizes == 1, *pair) for pair in zip(single, merged, strict=True))
-    return Increments(sizes, *parts).with_inert_block(n_samples - horizon)
 
 
 def merged_increments(
     increments: Increments, ratio: float, resolution: float, apart: Integers
 ) -> Increments:
-    """Coefficients with blocks merged as in `grouped_increments`, and edges at the ranks `apart`.
+    """Coefficients with far blocks merged, and edges at the ranks `apart`.
+
+    A merged block ends at most at ``1 + ratio`` times its start, and the increments of a single hit
+    at its two ends differ by at most about the resolution.
 
     With y hits in a merged block of G items, of which blocks i and j have ``g_i`` and ``g_j``, the
     expectations are ``E y_i = y g_i / G``, ``E y_i (y_i - 1) = y (y-1) g_i (g_i - 1) / (G (G-1))``
@@ -65,7 +33,7 @@ def merged_increments(
     first = np.union1d(merged_firsts(increments.sizes, ratio), set_apart)
     edges = np.append(first, ends.size)
     spread = np.abs(increments.of_one_hit[edges[:-1]] - increments.of_one_hit[edges[1:] - 1])
-    edges = _subdivided(edges, spread, resolution)
+    edges = subdivided_edges(edges, spread, resolution)
     first = edges[:-1]
     g = increments.sizes.astype(float)
     size = np.add.reduceat(increments.sizes, first)
@@ -100,7 +68,7 @@ def edges_around(around: int | None, n_ranks: int, ratio: float) -> Integers:
     return np.concatenate([below, around + geometric_edges(n_ranks - around, ratio)])
 
 
-def _subdivided(edges: Integers, spreads: Floats, resolution: float) -> Integers:
+def subdivided_edges(edges: Integers, spreads: Floats, resolution: float) -> Integers:
     """Edges of intervals, each cut into equal parts no wider than about a resolution.
 
     The spread of an interval is between the middles of its first and its last place; its width is

@@ -19,14 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import digamma, zeta
 
-from sklearn_rankinf._statistics.additive import Statistic, horizon_of, increments_of
-from sklearn_rankinf._statistics.increments import Floats, Increments, Integers, geometric_edges
+from sklearn_rankinf._statistics.increments import Floats, Increments
 
-# Most ranks without ties that are not merged for the third and fourth moments.
-_MANY_RANKS = 100_000
-# First ranks that are never merged, and sizes of merged blocks relative to their rank.
-_RANKS_ALONE = 10_000
-_RELATIVE_WIDTH = 0.005
 # Heights at which a transform is evaluated around its return.
 _HEIGHTS_OF_A_RETURN = 5
 
@@ -237,35 +231,7 @@ def _degenerate_factor(n: int, m: int) -> float:
     return m * (m - 1) / (n * (n - 1)) * ((n - m) * (n - m - 1) / ((n - 2) * (n - 3)))
 
 
-def skewness_and_kurtosis(
-    statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
-) -> tuple[float, float]:
-    """Skewness and excess kurtosis of a statistic that varies, O(blocks), or O(log n) without ties.
-
-    The error of merging far ranks is proportional to the squared width of the blocks. Halving every
-    block divides it by four, and Richardson extrapolation removes it. The remainder was below 2e-10
-    of either number, and below 4e-13 where one is nearly 0, in all comparisons with all ranks, from
-    n = 1e5 to 3e6.
-    """
-    horizon = horizon_of(statistic, n_samples)
-    if tie_sizes is not None or horizon <= _MANY_RANKS:
-        increments = increments_of(statistic, n_samples, n_positives, tie_sizes)
-        return _standardized_cumulants(increments, n_positives)
-    wide = geometric_edges(horizon, _RELATIVE_WIDTH, _RANKS_ALONE, 2)
-    halved = np.union1d(wide, (wide[:-1] + wide[1:]) // 2)
-
-    def merged(edges: Integers) -> tuple[float, float]:
-        sizes = np.diff(edges)
-        increments = statistic.shuffled(edges[:-1], sizes, n_samples, n_positives)
-        return _standardized_cumulants(
-            increments.with_inert_block(n_samples - horizon), n_positives
-        )
-
-    coarse, fine = merged(wide), merged(halved)
-    return (4.0 * fine[0] - coarse[0]) / 3.0, (4.0 * fine[1] - coarse[1]) / 3.0
-
-
-def _standardized_cumulants(increments: Increments, n_positives: int) -> tuple[float, float]:
+def standardized_cumulants(increments: Increments, n_positives: int) -> tuple[float, float]:
     """Skewness and excess kurtosis, in time proportional to the number of blocks.
 
     Labels drawn independently, each a hit with probability p, have the cumulants ``s = p (1-p)``,
@@ -406,14 +372,3 @@ def linear_moments(
         )
         spread = np.where(variance > 0.0, variance, np.nan)
         return variance, third / spread**1.5, fourth / spread**2 - 3.0
-
-
-def mean_and_variance_of_sum(
-    statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
-) -> tuple[float, float]:
-    """Exact mean and variance of the sum; O(1) in n in closed form, O(blocks) else."""
-    known = statistic.mean_and_variance(n_samples, n_positives, tie_sizes)
-    if known is not None:
-        return known
-    increments = increments_of(statistic, n_samples, n_positives, tie_sizes)
-    return mean_and_variance(increments, n_positives)

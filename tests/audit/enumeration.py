@@ -56,7 +56,7 @@ SWITCHED_OFF: dict[str, dict[str, Any]] = {
         "exact.integer_weights.SETTINGS.most_work_of_few": 0.0,
     },
     "near-maximum enumeration": {"exact.near_maximum._MOST_COMPLETIONS": 0.0},
-    "conditioning on a block": {"computed.SETTINGS.most_blocks_of_conditioning": 0},
+    "conditioning on a block": {"distribution.SETTINGS.most_blocks_of_conditioning": 0},
     "branch and bound": {
         "exact.branch_and_bound.SETTINGS.quick": -1,
         "exact.branch_and_bound.SETTINGS.affordable": -1,

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize, special, stats
 
 from sklearn_rankinf import AveragePrecision
+from sklearn_rankinf._engine.canonical import grouped_increments
 from sklearn_rankinf._engine.distribution import ComputedDistribution
 from sklearn_rankinf._engine.estimates import accepted_error
 from sklearn_rankinf._engine.exact import enumeration as chain
@@ -20,7 +21,7 @@ from sklearn_rankinf._engine.inversion import bands, contour, forward_pass, tilt
 from sklearn_rankinf._engine.inversion import ranking_transform as tilted
 from sklearn_rankinf._permutation import draws as sampling
 from sklearn_rankinf._permutation.draws import chunk_sizes
-from sklearn_rankinf._statistics import merging, moments
+from sklearn_rankinf._statistics import moments
 from sklearn_rankinf._statistics.additive import increments_of
 from sklearn_rankinf._statistics.increments import Increments
 
@@ -47,7 +48,7 @@ def contour_inversion(n_samples, n_positives, tie_sizes=None):
     statistic = AveragePrecision()
     sizes = None if tie_sizes is None else np.asarray(tie_sizes, dtype=np.int64)
     fine = increments_of(statistic, n_samples, n_positives, sizes)
-    coarse = merging.grouped_increments(statistic, n_samples, n_positives, sizes, 0.05)
+    coarse = grouped_increments(statistic, n_samples, n_positives, sizes, 0.05)
     mean, variance = moments.mean_and_variance(fine, n_positives)
     body = moments.deviation_of_the_body(coarse, n_positives)
     null = contour.ContourInversion(
@@ -99,7 +100,7 @@ def test_merging_far_blocks_keeps_the_mean(tie_sizes):
     sizes = None if tie_sizes is None else np.array(tie_sizes)
     statistic = AveragePrecision()
     exact = increments_of(statistic, n_samples, 30, sizes)
-    merged = merging.grouped_increments(statistic, n_samples, 30, sizes, 0.1)
+    merged = grouped_increments(statistic, n_samples, 30, sizes, 0.1)
     assert merged.sizes.sum() == n_samples
     assert merged.sizes.size < exact.sizes.size
     mean = moments.mean_and_variance(exact, 30)[0]
@@ -354,7 +355,7 @@ def test_far_tails_with_a_tolerance_need_few_nodes(z):
     n, m, tolerance = 1000, 80, 0.025
     statistic = AveragePrecision()
     fine = increments_of(statistic, n, m, None)
-    coarse = merging.grouped_increments(statistic, n, m, None, 0.05)
+    coarse = grouped_increments(statistic, n, m, None, 0.05)
     mean, variance = moments.mean_and_variance(fine, m)
     std = math.sqrt(variance)
     counted = _CountedTransform(fine, coarse, m)
@@ -387,7 +388,7 @@ def test_values_of_a_dense_distribution_share_contours(
 ):
     statistic = AveragePrecision()
     fine = increments_of(statistic, n_samples, n_positives, None)
-    coarse = merging.grouped_increments(statistic, n_samples, n_positives, None, 0.05)
+    coarse = grouped_increments(statistic, n_samples, n_positives, None, 0.05)
     mean, variance = moments.mean_and_variance(fine, n_positives)
     counted_transform = _CountedTransform(fine, coarse, n_positives)
     body = moments.deviation_of_the_body(coarse, n_positives)

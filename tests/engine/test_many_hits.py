@@ -10,12 +10,12 @@ from oracles import inverted_tail
 
 from sklearn_rankinf import AveragePrecision, DiscountedCumulativeGain, RocAuc
 from sklearn_rankinf._engine import solvers
-from sklearn_rankinf._engine.canonical import exact_mean_and_variance
+from sklearn_rankinf._engine.canonical import grouped_increments
 from sklearn_rankinf._engine.distribution import exact_distribution
 from sklearn_rankinf._engine.inversion.many_hits import ManyHitsInversion, TiltedHits
 from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
+from sklearn_rankinf._engine.moments import exact_mean_and_variance
 from sklearn_rankinf._statistics.additive import increments_of
-from sklearn_rankinf._statistics.merging import grouped_increments
 
 pytestmark = pytest.mark.numeric
 

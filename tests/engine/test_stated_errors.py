@@ -11,6 +11,7 @@ import oracles
 import pytest
 
 from sklearn_rankinf import AveragePrecision, ap_null_distribution, metric_null_distribution
+from sklearn_rankinf._engine.canonical import grouped_increments
 from sklearn_rankinf._engine.distribution import ComputedDistribution
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact import bounds
@@ -21,7 +22,6 @@ from sklearn_rankinf._null.distribution import pvalue_log_and_error, tolerating
 from sklearn_rankinf._statistics import moments
 from sklearn_rankinf._statistics.additive import increments_of
 from sklearn_rankinf._statistics.increments import Increments
-from sklearn_rankinf._statistics.merging import grouped_increments
 
 pytestmark = pytest.mark.numeric
 

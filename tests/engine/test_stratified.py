@@ -18,23 +18,24 @@ from sklearn_rankinf import (
     metric_null_distribution,
 )
 from sklearn_rankinf._engine import solvers
-from sklearn_rankinf._engine.canonical import exact_mean_and_variance
+from sklearn_rankinf._engine.canonical import grouped_increments
 from sklearn_rankinf._engine.distribution import ComputedDistribution
 from sklearn_rankinf._engine.exact.enumeration import atoms, largest_value
 from sklearn_rankinf._engine.inversion import stratified
 from sklearn_rankinf._engine.inversion.bands import carrying_bands, feasible_bands, tilted_bands
 from sklearn_rankinf._engine.inversion.contour import ContourInversion
 from sklearn_rankinf._engine.inversion.forward_pass import log_transform
-from sklearn_rankinf._engine.inversion.multirate import LOST, MultiratePass
+from sklearn_rankinf._engine.inversion.multirate import MultiratePass
 from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
 from sklearn_rankinf._engine.inversion.stratified import (
     StratifiedInversion,
     _ChosenStrata,
     top_stratum,
 )
+from sklearn_rankinf._engine.inversion.stratified_tails import LOST
+from sklearn_rankinf._engine.moments import exact_mean_and_variance
 from sklearn_rankinf._statistics.additive import increments_of
 from sklearn_rankinf._statistics.hypergeometric import log_binomial
-from sklearn_rankinf._statistics.merging import grouped_increments
 from sklearn_rankinf._statistics.moments import deviation_of_the_body
 
 pytestmark = pytest.mark.numeric
@@ -61,7 +62,9 @@ def stratified_inversion(problem, merged=False, finer=1.0, deep_plan=False):
         return grouped_increments(*problem, 0.02 * less, less * body, around)
 
     has_ties = problem[3] is not None
-    return StratifiedInversion(blocks, merged, n_positives, body, 0.0, mean, has_ties=has_ties)
+    kinds = RankingTransform, MultiratePass
+    numbers = n_positives, body, 0.0, mean
+    return StratifiedInversion(blocks, *kinds, merged, *numbers, has_ties=has_ties)
 
 
 def plain_contour(problem):
@@ -220,7 +223,7 @@ def test_lower_tail_of_a_long_list_against_the_plain_contour(z):
 def test_few_contours_serve_all_values(monkeypatch):
     passes = []
     monkeypatch.setattr(
-        stratified,
+        solvers,
         "MultiratePass",
         lambda *args: passes.append(args) or MultiratePass(*args),
     )

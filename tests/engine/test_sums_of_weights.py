@@ -11,10 +11,9 @@ from scipy.special import logsumexp
 from scipy.stats import hypergeom
 
 from sklearn_rankinf import DiscountedCumulativeGain, RobustInitialEnhancement
-from sklearn_rankinf._engine.canonical import exact_mean_and_variance
 from sklearn_rankinf._engine.distribution import exact_distribution
-from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
-from sklearn_rankinf._engine.inversion.sums_of_weights import SumOfWeights
+from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform, SumOfWeights
+from sklearn_rankinf._engine.moments import exact_mean_and_variance
 from sklearn_rankinf._statistics import Increments
 
 pytestmark = pytest.mark.numeric

@@ -18,7 +18,7 @@ from scipy import stats
 from sklearn.metrics import dcg_score, ndcg_score
 
 from sklearn_rankinf import DiscountedCumulativeGain
-from sklearn_rankinf._engine.canonical import exact_mean_and_variance
+from sklearn_rankinf._engine.moments import exact_mean_and_variance, skewness_and_kurtosis
 from sklearn_rankinf._permutation.graded import (
     Factor,
     GradedGain,
@@ -28,7 +28,6 @@ from sklearn_rankinf._permutation.graded import (
     _Tables,
 )
 from sklearn_rankinf._permutation.restrictions import Exchange, Shifts
-from sklearn_rankinf._statistics.moments import skewness_and_kurtosis
 
 N_DRAWS = 20_000
 # A right draw is rejected by one chi-square test of ten thousand; there are some forty of them, and

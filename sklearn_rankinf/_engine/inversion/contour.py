@@ -31,15 +31,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.cache import cached_method
-from sklearn_rankinf._engine.estimates import ROUGH_TOLERANCE, TailEstimates, accepted_error
-from sklearn_rankinf._engine.inversion.returns import Returns, first_nodes_and_returns
-from sklearn_rankinf._engine.inversion.tilts import EXTREME, Tilts
-from sklearn_rankinf._engine.inversion.transform import Transform, largest_increment
-from sklearn_rankinf._engine.inversion.trapezoid import (
-    Nodes,
+from sklearn_rankinf._engine.estimates import (
+    ROUGH_TOLERANCE,
+    TailEstimates,
+    accepted_error,
     exp_of_error,
     without_merging,
 )
+from sklearn_rankinf._engine.inversion.nodes import Nodes, Returns, first_nodes_and_returns
+from sklearn_rankinf._engine.inversion.tilts import EXTREME, Tilts
+from sklearn_rankinf._engine.inversion.transform import Transform, largest_increment
 from sklearn_rankinf._statistics import Complexes, Floats, Increments, Integers
 
 
@@ -65,7 +66,6 @@ class ContourSettings:
     aliases_of_tolerance: float = 0.05
     # A tail is smaller than the exponential of its bound less this only far out.
     below_bound: float = 5.0
-
     # Log of a tail below which that a period away on the damped side is small itself.
     log_far: float = -20.0
 

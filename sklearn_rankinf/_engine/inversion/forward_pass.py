@@ -31,7 +31,7 @@ from sklearn_rankinf._engine.inversion.bands import (
     separated,
     weights_ahead,
 )
-from sklearn_rankinf._engine.inversion.exponentials import (
+from sklearn_rankinf._engine.inversion.nodes import (
     exponentials,
     exponentials_by_node,
     geometric_rows,

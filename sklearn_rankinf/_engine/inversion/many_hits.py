@@ -28,18 +28,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.cache import cached_method
-from sklearn_rankinf._engine.estimates import TailEstimates, accepted_error
-from sklearn_rankinf._engine.inversion.bands import (
-    feasible_bands,
-    mean_paths,
-    values_of_mean_paths,
-)
-from sklearn_rankinf._engine.inversion.exponentials import geometric_rows
-from sklearn_rankinf._engine.inversion.returns import Returns, first_nodes_and_returns
-from sklearn_rankinf._engine.inversion.trapezoid import (
-    Nodes,
+from sklearn_rankinf._engine.estimates import (
+    TailEstimates,
+    accepted_error,
     exp_of_error,
     without_merging,
+)
+from sklearn_rankinf._engine.inversion.bands import feasible_bands, mean_paths, values_of_mean_paths
+from sklearn_rankinf._engine.inversion.nodes import (
+    Nodes,
+    Returns,
+    first_nodes_and_returns,
+    geometric_rows,
 )
 from sklearn_rankinf._statistics import (
     Complexes,

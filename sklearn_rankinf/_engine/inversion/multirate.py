@@ -23,10 +23,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.fft import ifft, irfft, next_fast_len
 
 from sklearn_rankinf._engine.inversion.bands import Bands
 from sklearn_rankinf._engine.inversion.forward_pass import LeftTheRangeError, walked_through
-from sklearn_rankinf._engine.inversion.trapezoid import fade, interpolated, over_a_period
+from sklearn_rankinf._engine.inversion.nodes import fade
+from sklearn_rankinf._engine.inversion.stratified_tails import LOST
 from sklearn_rankinf._statistics import (
     Complexes,
     Floats,
@@ -34,9 +36,6 @@ from sklearn_rankinf._statistics import (
     cached_property,
     log_probability_of_hits,
 )
-
-# Share of a row's probability that a window may leave out, at each side.
-LOST = 4e-11
 
 
 @dataclass(frozen=True)
@@ -327,12 +326,12 @@ class MultiratePass:
         waves = np.exp(waves - 1j * np.outer(starts, frequencies))
         if part.begin == 0:
             waves *= fade(n_nodes, 1.0 / SETTINGS.n_fades)
-        values = over_a_period(waves)
+        values = _over_a_period(waves)
         edge = max(1, values.shape[1] // SETTINGS.edges)
         ends = values[:, :edge], values[:, : -edge - 1 : -1]
         # What appears on one side is missing on the other.
         at_ends = 2.0 * sum(np.abs(np.cumsum(end, axis=1)).max(axis=1) for end in ends)
-        between = interpolated(values, factor, window * z[0].imag, z.size)
+        between = _interpolated(values, factor, window * z[0].imag, z.size)
         between *= np.exp(1j * np.outer(starts, z.imag))
         with np.errstate(divide="ignore"):
             lost = np.log(at_ends) + log_sizes[:, 0]
@@ -364,6 +363,22 @@ class _Part:
     first: int
     lowest: Floats
     highest: Floats
+
+
+def _over_a_period(waves: Complexes) -> Floats:
+    """Distributions (rows) over a period, from their transforms at multiples of 2 pi over it."""
+    return np.asarray(irfft(waves.conj(), next_fast_len(2 * waves.shape[1]), axis=1))
+
+
+def _interpolated(values: Floats, factor: int, offset: float, n_nodes: int) -> Complexes:
+    """Transforms (rows) of distributions over a period at nodes denser by a factor.
+
+    The first node is the offset over the period.
+    """
+    n_places = values.shape[1]
+    values = values * np.exp(1j * offset / n_places * np.arange(n_places))
+    between = ifft(values, n_places * factor, axis=1)[:, :n_nodes]
+    return np.asarray(between * (n_places * factor))
 
 
 def _power(ratio: float) -> int:

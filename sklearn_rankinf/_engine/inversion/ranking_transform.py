@@ -28,6 +28,7 @@ from sklearn_rankinf._engine.inversion.bands import (
     windows,
 )
 from sklearn_rankinf._engine.inversion.forward_pass import log_transform
+from sklearn_rankinf._engine.inversion.sums_of_weights import TiltedSum, is_quick_sum
 from sklearn_rankinf._engine.inversion.transform import (
     ROUNDING,
     SEVERAL,
@@ -141,18 +142,6 @@ class RankingTransform:
     @cached_property
     def log_placement(self) -> float:
         return -log_binomial(self._increments.n_samples, self._n_positives)
-
-    @cached_property
-    def log_edge(self) -> float:
-        """Log of the squared probability of all outcomes with their last hit at a given value.
-
-        There is one of these for every choice of all other hits, and their probabilities are added
-        up as if they were independent errors. Unknown, and -inf, for merged blocks.
-        """
-        if self.merged:
-            return -math.inf
-        n_blocks, m = self.n_blocks, self._n_positives
-        return math.log(m / n_blocks) - log_binomial(n_blocks, min(m, n_blocks // 2))
 
     def log_commonest(self, theta: float) -> float:
         """Log null probability of the outcome that is commonest under a tilt, or nearly so.
@@ -324,3 +313,47 @@ class RankingTransform:
         place = np.searchsorted(np.cumsum(merged.sizes), np.cumsum(blocks.sizes))
         change = float(np.abs(merged.linear[place] - blocks.linear).max())
         return _LARGEST_CHANGE / change if change > 0.0 else math.inf
+
+
+class SumOfWeights(RankingTransform):
+    """``E exp(z S)`` of a sum of weights along contours: a `Transform`."""
+
+    has_paths = False
+
+    def limited(self, tilts: Floats, t: float, log_share: float) -> None:
+        return None
+
+    def work(self, theta: float, is_extreme: bool) -> float:
+        return self._tilted(theta, False).work
+
+    def most_rows(self, theta: float, is_extreme: bool) -> int:
+        return int(self._tilted(theta, False).angles.size)
+
+    def left_out(self, theta: float, is_extreme: bool) -> float:
+        return self._tilted(theta, False).left_out
+
+    def log_mgfs(self, thetas: Floats) -> Floats:
+        return np.array([self.log_mgf(theta) for theta in thetas.tolist()])
+
+    def log_mgf(self, theta: float) -> float:
+        return self._tilted(theta, False).log_mgf
+
+    def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
+        return self._tilted(theta, coarse).log_transform(z)
+
+    @cached_method
+    def _tilted(self, theta: float, coarse: bool) -> TiltedSum:
+        return TiltedSum(self._coarse if coarse else self._increments, self._n_positives, theta)
+
+
+def transform_of(
+    increments: Increments,
+    coarse: Increments,
+    n_positives: int,
+    merged: bool,
+    largest_block: int | None,
+    negligible: float,
+) -> RankingTransform:
+    """The transform of one ranking: that of a sum of weights, or of any increments."""
+    kind = SumOfWeights if is_quick_sum(increments, n_positives) else RankingTransform
+    return kind(increments, coarse, n_positives, merged, largest_block, negligible)

@@ -34,10 +34,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp
+from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.cache import cached_method
-from sklearn_rankinf._engine.estimates import ROUGH_TOLERANCE, TailEstimates, accepted_error
+from sklearn_rankinf._engine.estimates import (
+    DOUBT_OF_MERGING,
+    ROUGH_TOLERANCE,
+    TailEstimates,
+    accepted_error,
+    exp_of_error,
+)
 from sklearn_rankinf._engine.exact.enumeration import largest_value
 from sklearn_rankinf._engine.inversion.bands import (
     Bands,
@@ -46,14 +52,13 @@ from sklearn_rankinf._engine.inversion.bands import (
     tilted_bands,
 )
 from sklearn_rankinf._engine.inversion.forward_pass import LeftTheRangeError, walked_through
-from sklearn_rankinf._engine.inversion.multirate import LOST, MultiratePass
-from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
-from sklearn_rankinf._engine.inversion.trapezoid import (
-    DOUBT_OF_MERGING,
+from sklearn_rankinf._engine.inversion.nodes import Nodes
+from sklearn_rankinf._engine.inversion.stratified_tails import (
+    LOST,
     SERVED,
-    Nodes,
+    ContourPass,
     StratifiedTails,
-    exp_of_error,
+    TransformOf,
 )
 from sklearn_rankinf._statistics import (
     Floats,
@@ -62,6 +67,7 @@ from sklearn_rankinf._statistics import (
     log_binomial_pmf,
     log_pmf,
     log_probability_of_hits,
+    log_rarity,
 )
 
 Blocks = Callable[[int, bool], Increments]
@@ -160,6 +166,8 @@ class StratifiedInversion:
     blocks : callable
         Returns the increments of a level of merging: those of level 0 plan contours, those of level
         1 and more are merged less and less.
+    transform_of, pass_along : callable
+        Return the transform of blocks, and its pass along a contour that is planned.
     merged : bool
         Whether blocks of level 1 are merged.
     n_positives : int
@@ -177,6 +185,8 @@ class StratifiedInversion:
     def __init__(
         self,
         blocks: Blocks,
+        transform_of: TransformOf,
+        pass_along: Callable[..., ContourPass],
         merged: bool,
         n_positives: int,
         body: float,
@@ -186,6 +196,7 @@ class StratifiedInversion:
         has_ties: bool = False,
     ) -> None:
         self.increments: Blocks = cache(blocks)
+        self.transform_of, self._pass_along = transform_of, pass_along
         self._merged = merged
         # Levels of merging that contours may be computed at.
         self.n_levels = SETTINGS.n_levels if merged else 2
@@ -293,7 +304,7 @@ class StratifiedInversion:
         theta = -(SETTINGS.steeper**depth) / self._body
         apart = SETTINGS.tilts_apart / self._body
         blocks, m = self.increments(0, self._is_deep(depth)), self.n_positives
-        transform = RankingTransform(blocks, blocks, m, True)
+        transform = self.transform_of(blocks, blocks, m, True)
         below, at, above = transform.log_mgfs(theta + np.array([-apart, 0.0, apart])).tolist()
         mean = (above - below) / (2.0 * apart)
         variance = (above - 2.0 * at + below) / apart**2
@@ -330,7 +341,7 @@ class StratifiedInversion:
         if not math.isfinite(log_mgf):
             return None
         plan = planned, m, theta, period, bands, log_mgf, self._body, farthest
-        multirate = MultiratePass(*plan, self._is_tolerant)
+        multirate = self._pass_along(*plan, self._is_tolerant)
         top = (blocks.of_one_hit > SETTINGS.part_of_body * self._body) & (blocks.sizes > 1)
         cell = float(np.max(np.abs(np.diff(blocks.of_one_hit)), where=top[1:], initial=0.0))
         if self.has_ties:
@@ -371,7 +382,7 @@ class StratifiedInversion:
             # Remembered as a contour that answers nothing: smaller cells would fail, too.
             return _StratifiedContour(self, None, strata.likely, False, 0.0, 0.0)
         plan = planned, m, choice.theta, choice.period, *found, self._body
-        multirate = MultiratePass(*plan, is_tolerant=self._is_tolerant)
+        multirate = self._pass_along(*plan, is_tolerant=self._is_tolerant)
         return _StratifiedContour(
             self, multirate, found[0], False, SETTINGS.share_left_out, 0.0, choice
         )
@@ -423,7 +434,7 @@ class _StratifiedContour:
     def __init__(
         self,
         inversion: StratifiedInversion,
-        multirate: MultiratePass | None,
+        multirate: ContourPass | None,
         bands: Bands,
         deep: bool,
         share: float,
@@ -505,14 +516,12 @@ class _StratifiedContour:
         nodes, losses = zip(*found, strict=True)
         m = self._inversion.n_positives
         blocks, coarse = (self._inversion.increments(each, self._deep) for each in (level, 0))
-        transform = RankingTransform(blocks, coarse, m, merged)
-        logs = transform.log_commonest(0.0), transform.log_placement, transform.log_edge
-        n_blocks = blocks.sizes.size
+        transform = self._inversion.transform_of(blocks, coarse, m, merged)
         # Losses of merged blocks make a difference of a tenth.
         lost = max(losses[0], *(DOUBT_OF_MERGING * loss for loss in losses))
         left_out = LOST + self._share + lost
         has_ties = self._inversion.has_ties
-        return StratifiedTails(nodes[0], nodes[1:], left_out, n_blocks, *logs, self._cell, has_ties)
+        return StratifiedTails(nodes[0], nodes[1:], left_out, transform, m, self._cell, has_ties)
 
 
 class _TopStrata:
@@ -694,12 +703,3 @@ def top_stratum(
         if 4 * n_top >= n:
             return n_blocks, hits.size, float(min(rarities[-1], 0.0))
         n_top *= 2
-
-
-def log_rarity(log_expected: float, hits: Integers) -> Floats:
-    """Bound of the log probability of more positives among some items than given numbers.
-
-    ``P(H > k) <= e**(k + 1) / (k + 1)!`` with e expected positives: the items of any set of k + 1
-    are all positive with at most the probability ``(m / n)**(k + 1)``, and Boole's inequality.
-    """
-    return np.asarray((hits + 1.0) * log_expected - gammaln(hits + 2.0))

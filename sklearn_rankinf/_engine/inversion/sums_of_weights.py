@@ -21,9 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit
 
-from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.inversion.bands import hits_at_odds
-from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
 from sklearn_rankinf._statistics import Complexes, Floats, Increments, log_probability_of_hits
 
 
@@ -51,38 +49,7 @@ class SumSettings:
 SETTINGS = SumSettings()
 
 
-class SumOfWeights(RankingTransform):
-    """``E exp(z S)`` of a sum of weights along contours: a `Transform`."""
-
-    has_paths = False
-
-    def limited(self, tilts: Floats, t: float, log_share: float) -> None:
-        return None
-
-    def work(self, theta: float, is_extreme: bool) -> float:
-        return SETTINGS.work * self.n_blocks * float(self._tilted(theta, False).angles.size)
-
-    def most_rows(self, theta: float, is_extreme: bool) -> int:
-        return int(self._tilted(theta, False).angles.size)
-
-    def left_out(self, theta: float, is_extreme: bool) -> float:
-        return math.exp(-SETTINGS.log_left_out) * self._tilted(theta, False).n_angles
-
-    def log_mgfs(self, thetas: Floats) -> Floats:
-        return np.array([self.log_mgf(theta) for theta in thetas.tolist()])
-
-    def log_mgf(self, theta: float) -> float:
-        return self._tilted(theta, False).log_mgf
-
-    def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
-        return self._tilted(theta, coarse).log_transform(z)
-
-    @cached_method
-    def _tilted(self, theta: float, coarse: bool) -> _TiltedSum:
-        return _TiltedSum(self._coarse if coarse else self._increments, self._n_positives, theta)
-
-
-class _TiltedSum:
+class TiltedSum:
     """The hits of a sum of weights under a tilt.
 
     Attributes
@@ -120,6 +87,16 @@ class _TiltedSum:
         tilted = float((sizes * log_factors).sum()) - moved * m
         self.log_mgf = tilted + self._log_total - log_probability_of_hits(n, m)
 
+    @property
+    def work(self) -> float:
+        """Products of a pass over the blocks that take as long for one node."""
+        return SETTINGS.work * self._sizes.size * float(self.angles.size)
+
+    @property
+    def left_out(self) -> float:
+        """Share of the transform that terms left out may have."""
+        return math.exp(-SETTINGS.log_left_out) * self.n_angles
+
     def log_transform(self, z: Complexes) -> Complexes:
         """Log transforms at nodes of the contour through the tilt."""
         heights = z.imag
@@ -145,19 +122,6 @@ class _TiltedSum:
         sums = np.exp(real + 1j * turned).sum(axis=1) / self.n_angles
         floor = math.exp(-SETTINGS.log_left_out) / self.n_angles
         return np.asarray(np.log(np.where(np.abs(sums) > floor, sums, floor)))
-
-
-def transform_of(
-    increments: Increments,
-    coarse: Increments,
-    n_positives: int,
-    merged: bool,
-    largest_block: int | None,
-    negligible: float,
-) -> RankingTransform:
-    """The transform of one ranking: that of a sum of weights, or of any increments."""
-    kind = SumOfWeights if is_quick_sum(increments, n_positives) else RankingTransform
-    return kind(increments, coarse, n_positives, merged, largest_block, negligible)
 
 
 def is_quick_sum(increments: Increments, n_positives: int) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 
 from sklearn_rankinf._engine.canonical import (
     constant_value,
-    exact_mean_and_variance,
+    grouped_increments,
     with_equal_blocks_merged,
 )
 from sklearn_rankinf._engine.exact.enumeration import (
@@ -37,6 +37,7 @@ from sklearn_rankinf._engine.inversion.transform import (
 )
 from sklearn_rankinf._engine.listed import Distribution
 from sklearn_rankinf._engine.means.transforms import ListedTransform
+from sklearn_rankinf._engine.moments import exact_mean_and_variance
 from sklearn_rankinf._statistics import (
     Denominators,
     Floats,
@@ -46,7 +47,6 @@ from sklearn_rankinf._statistics import (
     Statistic,
     cached_property,
     deviation_of_the_body,
-    grouped_increments,
     increments_of,
 )
 
