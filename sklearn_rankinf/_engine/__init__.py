@@ -37,8 +37,8 @@ Solvers
 `NullDistribution.solver` returns these names. Parts of errors are those of `ErrorEstimate`.
 
 name                       module and method; reference; source of the error
-closed form                ends: ``P(S = best)``, ends of the support; exact/one_hit: a rank by
-                           bisection; rounding
+closed form                ends: ``P(S = best)``, ends of the support; exact/few_positives: the
+                           rank of one hit by bisection; rounding
 enumeration                exact/enumeration: all outcomes by a forward pass; rounding
 meet in the middle         exact/enumeration: two sorted lists; Horowitz & Sahni 1974; rounding
 two or three positives     exact/few_positives: counts by binary searches; rounding

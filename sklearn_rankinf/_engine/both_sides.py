@@ -17,12 +17,7 @@ import numpy as np
 
 from sklearn_rankinf._engine.canonical import CanonicalSum, Form
 from sklearn_rankinf._engine.ends import EndsOfSupport
-from sklearn_rankinf._engine.estimates import (
-    UNKNOWN,
-    TailEstimates,
-    about_the_mean,
-    accepted_error,
-)
+from sklearn_rankinf._engine.estimates import UNKNOWN, TailEstimates, about_the_mean, accepted_error
 from sklearn_rankinf._engine.exact.bounds import TailBounds
 from sklearn_rankinf._engine.quantiles import bracketed, is_reached
 from sklearn_rankinf._statistics import (

@@ -1,4 +1,4 @@
-"""Results that are kept: of methods, and distributions found by the values of their arguments.
+"""Distributions that are kept, and found by the values of their arguments.
 
 See "Caching" in doc/theory.rst.
 """
@@ -8,18 +8,8 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from functools import cache, partial
 from threading import Lock
-from typing import Any, TypeVar, cast
-
-from sklearn_rankinf._statistics import cached_property
-
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def cached_method(method: Method) -> Method:
-    """A method that is called once for each object and arguments, which keep its result."""
-    return cast(Method, cached_property(lambda self: cache(partial(method, self))))
+from typing import Any
 
 
 class DistributionCache:

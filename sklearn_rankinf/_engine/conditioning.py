@@ -26,7 +26,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr
 
-from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import ErrorEstimate, TailEstimates
 from sklearn_rankinf._engine.exact.enumeration import (
     MeetInTheMiddleTails,
@@ -39,6 +38,7 @@ from sklearn_rankinf._statistics import (
     Floats,
     Increments,
     Integers,
+    cached_method,
     cached_property,
     influences,
     log_pmf,

@@ -16,7 +16,6 @@ from functools import partial
 import numpy as np
 
 from sklearn_rankinf._engine.both_sides import BothSides
-from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.canonical import (
     Form,
     constant_value,
@@ -43,9 +42,8 @@ from sklearn_rankinf._engine.exact.enumeration import (
     best_split,
     n_outcomes,
 )
-from sklearn_rankinf._engine.exact.few_positives import FewPositives
+from sklearn_rankinf._engine.exact.few_positives import FewPositives, OneHit
 from sklearn_rankinf._engine.exact.integer_weights import counted_atoms, nearly_step_of
-from sklearn_rankinf._engine.exact.one_hit import OneHit
 from sklearn_rankinf._engine.inversion.contour import is_steep
 from sklearn_rankinf._engine.inversion.transform import ClosedTransform
 from sklearn_rankinf._engine.listed import AffineDistribution, Distribution, ListedDistribution
@@ -57,6 +55,7 @@ from sklearn_rankinf._statistics import (
     Integers,
     Statistic,
     adds_most_above,
+    cached_method,
     cached_property,
     horizon_of,
     increments_of,

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.canonical import CanonicalSum, value_in_a_row
 from sklearn_rankinf._engine.estimates import ROUNDING_OF_LISTS, UNKNOWN, TailEstimates
 from sklearn_rankinf._engine.exact.enumeration import atoms, largest_value, smallest_value
@@ -24,6 +23,7 @@ from sklearn_rankinf._statistics import (
     Increments,
     Integers,
     Statistic,
+    cached_method,
     cached_property,
     increments_of,
     log_binomial,

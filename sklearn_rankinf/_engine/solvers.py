@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.canonical import CanonicalSum, Form, step_of
 from sklearn_rankinf._engine.estimates import (
     ROUGH_TOLERANCE,
@@ -49,6 +48,7 @@ from sklearn_rankinf._statistics import (
     Floats,
     Increments,
     bounding_increments,
+    cached_method,
     cached_property,
     deviation_of_the_body,
     log_binomial,

@@ -20,7 +20,7 @@ from sklearn_rankinf._statistics.additive import (
     increments_of,
     log_probability_of_hits_down_to,
 )
-from sklearn_rankinf._statistics.caching import cached_property
+from sklearn_rankinf._statistics.caching import cached_method, cached_property
 from sklearn_rankinf._statistics.hypergeometric import (
     binomial_log_weights,
     binomial_tail,

@@ -1,12 +1,14 @@
-"""Attributes that are computed once."""
+"""Attributes and results of methods that are computed once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, overload
+from functools import cache, partial
+from typing import Any, Generic, TypeVar, cast, overload
 
 T = TypeVar("T")
 Self = TypeVar("Self", bound="cached_property[Any]")
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class cached_property(Generic[T]):  # noqa: N801
@@ -34,3 +36,8 @@ class cached_property(Generic[T]):  # noqa: N801
         # The attribute of the object is found before this descriptor the next time.
         value = vars(instance)[self.name] = self.function(instance)
         return value
+
+
+def cached_method(method: Method) -> Method:
+    """A method that is called once for each object and arguments, which keep its result."""
+    return cast(Method, cached_property(lambda self: cache(partial(method, self))))

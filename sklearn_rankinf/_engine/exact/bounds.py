@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from scipy.special import rel_entr
 
-from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.canonical import CanonicalSum
 from sklearn_rankinf._engine.exact.lattice import ROUNDING, Histogram, histograms
 from sklearn_rankinf._engine.inversion.bands import Bands, feasible_bands
@@ -26,6 +25,7 @@ from sklearn_rankinf._statistics import (
     Increments,
     Integers,
     bounding_increments,
+    cached_method,
     cached_property,
     mean_and_variance,
 )

@@ -19,9 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import TailEstimates
-from sklearn_rankinf._statistics import Floats, Increments, Integers, cached_property, log_pmf
+from sklearn_rankinf._statistics import (
+    Floats,
+    Increments,
+    Integers,
+    cached_method,
+    cached_property,
+    log_pmf,
+)
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,15 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import LOG_WHOLE, ROUNDING_OF_LOGS, TINY, TailEstimates
-from sklearn_rankinf._statistics import Floats, Increments, Integers, cached_property, log_binomial
+from sklearn_rankinf._statistics import (
+    Floats,
+    Increments,
+    Integers,
+    cached_method,
+    cached_property,
+    log_binomial,
+)
 
 # Outcomes up to which all atoms are kept.
 MAX_ATOMS = 5e6

@@ -17,13 +17,7 @@ from scipy.optimize import minimize_scalar
 
 from sklearn_rankinf._engine.canonical import step_of
 from sklearn_rankinf._engine.exact.enumeration import Atoms, largest_value
-from sklearn_rankinf._statistics import (
-    FEW_BLOCKS,
-    Floats,
-    Increments,
-    Integers,
-    log_binomial,
-)
+from sklearn_rankinf._statistics import FEW_BLOCKS, Floats, Increments, Integers, log_binomial
 
 
 @dataclass(frozen=True)

@@ -27,11 +27,10 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import TailEstimates, accepted_error, without_merging
 from sklearn_rankinf._engine.inversion.tilts import EXTREME, Tilts
 from sklearn_rankinf._engine.inversion.transform import Transform
-from sklearn_rankinf._statistics import Complexes, Floats, Integers, cached_property
+from sklearn_rankinf._statistics import Complexes, Floats, Integers, cached_method, cached_property
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import (
     ROUGH_TOLERANCE,
     TailEstimates,
@@ -41,7 +40,7 @@ from sklearn_rankinf._engine.estimates import (
 from sklearn_rankinf._engine.inversion.nodes import Nodes, Returns, first_nodes_and_returns
 from sklearn_rankinf._engine.inversion.tilts import EXTREME, Tilts
 from sklearn_rankinf._engine.inversion.transform import Transform, largest_increment
-from sklearn_rankinf._statistics import Complexes, Floats, Increments, Integers
+from sklearn_rankinf._statistics import Complexes, Floats, Increments, Integers, cached_method
 
 
 @dataclass(frozen=True)

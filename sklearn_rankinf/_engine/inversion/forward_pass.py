@@ -25,12 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.fft import fft, ifft, next_fast_len
 
-from sklearn_rankinf._engine.inversion.bands import (
-    Bands,
-    feasible_bands,
-    separated,
-    weights_ahead,
-)
+from sklearn_rankinf._engine.inversion.bands import Bands, feasible_bands, separated, weights_ahead
 from sklearn_rankinf._engine.inversion.nodes import (
     exponentials,
     exponentials_by_node,

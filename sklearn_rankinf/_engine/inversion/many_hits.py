@@ -27,7 +27,6 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import (
     TailEstimates,
     accepted_error,
@@ -47,6 +46,7 @@ from sklearn_rankinf._statistics import (
     Increments,
     Integers,
     binomial_log_weights,
+    cached_method,
     cached_property,
     log_probability_of_hits,
 )

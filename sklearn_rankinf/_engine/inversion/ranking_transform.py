@@ -15,7 +15,6 @@ from functools import partial
 import numpy as np
 from scipy.special import gammaln
 
-from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.inversion.bands import (
     Bands,
     balanced_bands,
@@ -39,6 +38,7 @@ from sklearn_rankinf._statistics import (
     Complexes,
     Floats,
     Increments,
+    cached_method,
     cached_property,
     influences,
     log_binomial,

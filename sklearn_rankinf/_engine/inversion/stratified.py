@@ -36,7 +36,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import (
     DOUBT_OF_MERGING,
     ROUGH_TOLERANCE,
@@ -64,6 +63,7 @@ from sklearn_rankinf._statistics import (
     Floats,
     Increments,
     Integers,
+    cached_method,
     log_binomial_pmf,
     log_pmf,
     log_probability_of_hits,

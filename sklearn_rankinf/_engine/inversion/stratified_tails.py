@@ -25,13 +25,7 @@ from sklearn_rankinf._engine.estimates import (
 from sklearn_rankinf._engine.inversion.bands import Bands
 from sklearn_rankinf._engine.inversion.nodes import Nodes
 from sklearn_rankinf._engine.inversion.transform import Transform
-from sklearn_rankinf._statistics import (
-    Complexes,
-    Floats,
-    Increments,
-    cached_property,
-    log_binomial,
-)
+from sklearn_rankinf._statistics import Complexes, Floats, Increments, cached_property, log_binomial
 
 # Share of a row's probability that a window of a pass may leave out, at each side.
 LOST = 4e-11

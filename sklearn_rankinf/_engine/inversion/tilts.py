@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.inversion.transform import Transform
-from sklearn_rankinf._statistics import FEW_BLOCKS, Floats, Integers
+from sklearn_rankinf._statistics import FEW_BLOCKS, Floats, Integers, cached_method
 
 
 @dataclass(frozen=True)
