@@ -80,7 +80,7 @@ class SolverSettings:
     # share, over the number of blocks, below which contours do, and bands, whose tilts lie nearer
     # to the saddle point.
     negligible: float = 1e-22
-    negligible_roughly: float = 1e-12
+    negligible_roughly: float = 1e-9
     negligible_in_bands: float = 1e-6
     # Blocks of lists with ties up to which a rough tolerance is met by bands first; and nodes of
     # contours that come before these, and before contours of merged blocks.
@@ -109,16 +109,18 @@ class SolverSettings:
     contour_work: float = 4e7
     # Hits above which a tolerance is met by plain contours first, if blocks are merged.
     many_positives: int = 2_000
-    # Blocks above which neighbouring ones are merged: for contours, for contours of lists without
-    # ties and with a rough tolerance, and for stratified contours.
+    # Blocks above which neighbouring ones are merged: for contours, for first contours with a rough
+    # tolerance, and for stratified contours.
     merge_above: int = 5_000
-    merge_roughly_above: int = 12_000
+    merge_roughly_above: int = 2_500
     merge_stratified_above: int = 2_500
     # Ratio of the ends of merged blocks, with more blocks than the third, and far above the mean.
     ratio: float = 0.02
     ratio_of_many: float = 0.04
     many_blocks: int = 10_000_000
     ratio_far: float = 0.004
+    # The same with a rough tolerance.
+    ratio_roughly: float = 0.1
     # Blocks up to which none are merged far above the mean.
     unmerged_up_to: int = 50_000
     # Ratio between the levels of merging, by whose difference the error is estimated; and that of
@@ -141,6 +143,8 @@ class SolverSettings:
     part_of_none: float = 0.7
     # Standard deviations above the mean from which ascending contours serve other distributions.
     far_above: float = 15.0
+    # The same from which rough contours serve distributions with stratified ones.
+    far_roughly: float = 20.0
     # Blocks up to which Chernoff bounds are computed from blocks that are not merged wrongly.
     most_blocks_of_bounds: int = 1_000_000
     # Periods of the transform of values that are nearly on a lattice.
@@ -254,10 +258,15 @@ class Tails:
         ascending = partial(self._far_out, self._ascending)
         # Ascending contours of many hits take longer than plain ones, which may be good enough.
         is_dense = is_rough and self._n_positives > s.many_positives
+        # The fewer blocks are left, the sooner a contour is known.
+        roughly = is_rough and upper and self._n_blocks > s.merge_roughly_above
+        beyond = s.far_roughly if stratified else -math.inf
+        of_few_blocks = partial(self._far_out, self._roughly, above=beyond)
         # Of dense distributions contours may be short.
         short = early and self._n_blocks > FEW_BLOCKS and self._contour.is_short
         declared: list[tuple[bool, Solver]] = [
             (self._has_many_hits, Solver("contour", self._many_hits, s.accurate)),
+            (roughly, Solver("contour", of_few_blocks, good)),
             (short, Solver("contour", self._short_contour, good)),
             (early, Solver(band, self._band_limited, good)),
             (upper and (stratified or far_above), Solver(near_maximum, self._listed_first, first)),
@@ -440,10 +449,21 @@ class Tails:
         """Short contours of blocks that are not merged: far out they take less time than others."""
         return self._contour_far_out.tail(t, sign, SETTINGS.nodes_of_short_contour)
 
-    def _far_out(self, solve: Solve, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+    def _roughly(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+        """Short contours of few merged blocks."""
+        return self._rough_contour.tail(t, sign)
+
+    def _far_out(
+        self,
+        solve: Solve,
+        t: Floats,
+        sign: int,
+        known: TailEstimates,
+        above: float = SETTINGS.far_above,
+    ) -> TailEstimates:
         """Tails of the values far above the mean alone."""
         found = TailEstimates.unknown(t.shape)
-        far = np.flatnonzero(t > self._mean + SETTINGS.far_above * self._std)
+        far = np.flatnonzero(t > self._mean + above * self._std)
         if far.size:
             found.put(far, solve(t[far], sign, known.at(far)))
         return found
@@ -553,9 +573,7 @@ class Tails:
     @property
     def merges(self) -> bool:
         """Whether far blocks are merged in contours."""
-        is_rough = self._tolerance >= ROUGH_TOLERANCE and self._n_blocks == self._n_samples
-        above = SETTINGS.merge_roughly_above if is_rough else SETTINGS.merge_above
-        return self._n_blocks > above and self._transform is None
+        return self._n_blocks > SETTINGS.merge_above and self._transform is None
 
     def bounding_blocks(self, sign: int, ratio: float = SETTINGS.ratio) -> Increments:
         """Merged blocks that never add less (sign 1) or more (sign -1)."""
@@ -614,6 +632,11 @@ class Tails:
         return self._contour_inversion(None, planned)
 
     @cached_property
+    def _rough_contour(self) -> ContourInversion:
+        ratio = SETTINGS.ratio_roughly
+        return self._contour_inversion(ratio, SETTINGS.coarser * ratio)
+
+    @cached_property
     def _more_contours(self) -> list[ContourInversion]:
         """Longer contours for tails whose errors exceed a rough tolerance.
 
@@ -657,7 +680,7 @@ class Tails:
             more, _ = self._merged_blocks(coarse, coarse, around)
             largest = self._largest_block if merged else None
             negligible = SETTINGS.negligible
-            if tolerance >= ROUGH_TOLERANCE and not merged:
+            if tolerance >= ROUGH_TOLERANCE:
                 negligible = SETTINGS.negligible_roughly / self._n_blocks
             transform = transform_of(blocks, more, self._n_positives, merged, largest, negligible)
         numbers = self._std, body, self._support_within, tolerance, self._span

@@ -193,10 +193,12 @@ class ContourInversion:
         self._near_periods = np.empty(0) if near_periods is None else near_periods
         upper = max(scale, SETTINGS.scale_per_increment * transform.largest_increment)
         lower = body if 0.0 < body < scale else scale
-        self._tilts = Tilts(transform, upper, lower, bounds, span > 0.0 or upper > scale)
+        self._is_rough = tolerance >= ROUGH_TOLERANCE
+        is_steep = upper > scale or transform.merged
+        is_rough = span > 0.0 or (is_steep and not (transform.merged and self._is_rough))
+        self._tilts = Tilts(transform, upper, lower, bounds, is_rough)
         self.log_bound, self.cheap_log_bound = self._tilts.log_bound, self._tilts.cheap_log_bound
         self.unbounded_up_to = self._tilts.unbounded_up_to
-        self._is_rough = tolerance >= ROUGH_TOLERANCE
         self._is_dense, self._is_coarse = self._tilts.is_dense, self._tilts.is_coarse
         # Contours of dense distributions are shorter at first with a rough tolerance.
         self.is_short = self._is_rough and self._is_dense

@@ -63,6 +63,10 @@ _GENTLE = 300.0
 _NARROW = 0.5
 # Most that merging may change the exponent of a weight where merged blocks plan contours.
 _LARGEST_CHANGE = 0.5
+# Share from which on paths that are left out are those that merged blocks planned, within windows
+# of this part of the usual width.
+_VISIBLE = 1e-16
+_ROUGH = 0.75
 
 
 class RankingTransform:
@@ -275,10 +279,15 @@ class RankingTransform:
             return feasible_bands(increments, self._n_positives)
         if coarse:
             return self._planned_at(theta)[0]
-        if self.merged:
+        if self.merged and self._negligible < _VISIBLE:
             return tilted_bands(increments, self._n_positives, theta, self._negligible)[0]
         ends = np.cumsum(self._planning(theta).sizes), np.cumsum(increments.sizes)
-        return self._bands_at(theta, is_extreme, True).at(*ends)
+        bands = self._bands_at(theta, is_extreme, True).at(*ends)
+        if not self.merged:
+            return bands
+        # Hits in a block are bounded by those in the larger block that planned it, which are many.
+        around = windows(increments, self._n_positives, np.array([theta]), _ROUGH)[0]
+        return bands.intersection(around)
 
     @cached_method
     def _balance(self, theta: float, is_extreme: bool) -> Floats:

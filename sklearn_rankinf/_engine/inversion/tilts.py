@@ -127,7 +127,7 @@ class Tilts:
         self.support = support
         self.few_blocks = transform.n_blocks <= FEW_BLOCKS
         self.is_coarse = self.few_blocks or transform.n_counted < TILTS.n_smooth
-        is_rough |= self.is_coarse or transform.merged
+        is_rough |= self.is_coarse
         self.are_few = -transform.log_placement < TILTS.few
         self._usual = TILTS.usual_of_few if self.are_few else TILTS.usual
         self.is_dense = not is_rough and -transform.log_placement >= TILTS.dense
