@@ -1,5 +1,7 @@
 """Print the measures of the package's structure: size, names, floors, circles and imports.
 
+The exit status is 1 if there are circles, imports past a door, or more than a limit.
+
 Usage: python .ci/house.py [directory of the package]
 """
 
@@ -11,6 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ENGINE = ("_engine",)
+LIMITS = {
+    "lines outside of the engine": 31_000,
+    "public names": 60,
+    "parameters": 14,
+    "floors": 9,
+    "files in a chain of imports": 12,
+}
 
 
 def modules_of(package: Path) -> dict[str, Path]:
@@ -176,7 +185,18 @@ def main(directory: str = "sklearn_rankinf") -> None:
     print(f"imports past a door: {len(reached)}")
     for line in reached:
         print("   ", line)
-    if reached or circles:
+    found = (
+        sum(lines.values()) - engine,
+        len(names),
+        n_parameters(widest),
+        len(floors),
+        len(chain),
+    )
+    measures = dict(zip(LIMITS, found, strict=True))
+    broken = [name for name, limit in LIMITS.items() if measures[name] > limit]
+    for name in broken:
+        print(f"too many {name}: {measures[name]}, at most {LIMITS[name]}")
+    if reached or circles or broken:
         sys.exit(1)
 
 
