@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, log_ndtr, logit, ndtr, ndtri
 
 from sklearn_rankinf._ranking import (
@@ -22,6 +22,7 @@ from sklearn_rankinf._ranking import (
     check_real,
     shown,
 )
+from sklearn_rankinf._statistics import Floats
 
 # Normal quantiles beyond which the tail probability vanishes in double precision.
 _END = 38.0
@@ -211,7 +212,7 @@ mean_negative=2, sd_negative=1)
         values = np.select([inner, r > 0.0], [values, self.prevalence], self._first_precision)
         return values if values.ndim else float(values)
 
-    def curve(self, n_points: int = 201) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def curve(self, n_points: int = 201) -> tuple[Floats, Floats]:
         """Points of the curve, most closely spaced at its ends.
 
         Parameters
@@ -280,7 +281,7 @@ mean_negative=2, sd_negative=1)
         wider = self._ratio - 1.0 or self._shift
         return self.prevalence if wider == 0.0 else float(wider > 0.0)
 
-    def _precision_at(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _precision_at(self, z: Floats) -> Floats:
         """Precision at the recall with normal quantile z, from the logarithms of both rates."""
         # The difference of the logarithms is taken first, so that equal rates cancel exactly.
         with np.errstate(over="ignore", under="ignore"):
@@ -357,7 +358,7 @@ def _area(curve: BinormalPrecisionRecallCurve) -> float:
         return min(float(np.sum(half * weights * density * curve._precision_at(z))), 1.0)
 
 
-def _mean_and_sd(scores: NDArray[np.float64], name: str, names: str) -> tuple[float, float]:
+def _mean_and_sd(scores: Floats, name: str, names: str) -> tuple[float, float]:
     """Mean and standard deviation of the scores in a class."""
     if scores.size < 2:
         found = f"one {name}" if scores.size else f"no {names}"

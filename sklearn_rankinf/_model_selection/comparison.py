@@ -417,7 +417,7 @@ def cross_val_comparison(
             folds = fit_folds(one, X, y, **fitting, **running)
         fitted += folds
     folds, n_splits = planned[0], len(planned[0])
-    scores = held_out_scores(fitted, X, y, scoring, n_jobs)
+    scores = held_out_scores(fitted, X, y, scoring.scores, n_jobs)
     pairs = []
     for fold, a, b in zip(folds, scores[:n_splits], scores[n_splits:], strict=True):
         rankers = {"estimator_a": a, "estimator_b": b}

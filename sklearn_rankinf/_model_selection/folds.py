@@ -394,11 +394,15 @@ def fit_folds(estimator: Any, X: Any, y: Any, **options: Any) -> list[Fold]:
 
 
 def held_out_scores(
-    folds: Iterable[Fold], X: Any, y: Any, scoring: Any, n_jobs: int | None
+    folds: Iterable[Fold],
+    X: Any,
+    y: Any,
+    scores: Callable[[Any, Any], Floats],
+    n_jobs: int | None,
 ) -> list[Floats]:
-    """Scores of the samples that each fold holds out."""
+    """Scores of the samples that each fold holds out, by what scores them with its estimator."""
     tasks = ((fold.estimator, fold.held_out(X, y)[0]) for fold in folds)
-    return in_parallel(scoring.scores, tasks, n_jobs)
+    return in_parallel(scores, tasks, n_jobs)
 
 
 def held_out_sample(sample: Sample, fold: Fold, scores: Any, columns: str = "") -> Sample:

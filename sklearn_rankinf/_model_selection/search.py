@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from sklearn_rankinf._model_selection.folds import (
@@ -24,6 +23,7 @@ from sklearn_rankinf._model_selection.folds import (
 from sklearn_rankinf._permutation import AnyExchange, Draws, check_permutations, exchange_of
 from sklearn_rankinf._results import format_value, state_drawn_pvalue
 from sklearn_rankinf._significance import DrawnResult
+from sklearn_rankinf._statistics import Floats
 
 # Relative difference up to which two scores count as equal.
 _SAME = 1e-12
@@ -64,7 +64,7 @@ class SearchPermutationTestResult(DrawnResult):
 
     statistic: float
     pvalue: float
-    permuted_statistics: NDArray[np.float64] = field(repr=False)
+    permuted_statistics: Floats = field(repr=False)
     n_resamples: int
 
     def _sentences(self) -> Iterable[str]:

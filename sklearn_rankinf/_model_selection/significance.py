@@ -468,7 +468,7 @@ def cross_val_significance(
         folds = fit_folds(estimator, X, y, **fitting, **running)
     _check_independence(sample, folds, way)
     check_folds(sample, folds)
-    scores = held_out_scores(folds, X, y, scoring, draws.n_jobs)
+    scores = held_out_scores(folds, X, y, scoring.scores, draws.n_jobs)
     held_out = [held_out_sample(sample, *one) for one in zip(folds, scores, strict=True)]
     tested = {"method": scoring.method, **drawing}
     tests = _test(held_out, scoring.metric, tested, draws.n_jobs)

@@ -11,5 +11,5 @@ power                power against size or effect
 from sklearn_rankinf._plot.base import new_figure
 from sklearn_rankinf._plot.comparison import ComparisonDisplay
 from sklearn_rankinf._plot.interval import IntervalDisplay, draw_chance_levels
-from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
+from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay, null_figure
 from sklearn_rankinf._plot.top_k import TopKSignificanceDisplay

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_rankinf._estimation import MetricIntervalResult, metric_interval
 from sklearn_rankinf._null import frozen_null_distribution
@@ -18,6 +17,7 @@ from sklearn_rankinf._plot.base import (
     merged_style,
     with_minus,
 )
+from sklearn_rankinf._statistics import Floats
 
 # Number of decimals if no interval determines it.
 _DECIMALS = 3
@@ -213,7 +213,7 @@ def _write_values(
 
 
 def draw_chance_levels(
-    ax: Any, symbol: str, chances: NDArray[np.float64], kwargs: Mapping[str, Any] | None = None
+    ax: Any, symbol: str, chances: Floats, kwargs: Mapping[str, Any] | None = None
 ) -> Any:
     """Draw one vertical line at the mean under random labelling, or a segment for each row."""
     style: dict[str, Any] = {**REFERENCE_LINE, "label": "chance level"}
@@ -244,7 +244,7 @@ def _n_decimals(rows: list[MetricIntervalResult]) -> int:
     return max(0, 1 - math.floor(math.log10(float(np.median(widths)))))
 
 
-def _chance_levels(rows: list[MetricIntervalResult]) -> NDArray[np.float64]:
+def _chance_levels(rows: list[MetricIntervalResult]) -> Floats:
     """Mean of the metric of each row under random labelling, without ties."""
     if rows[0].n_queries is not None:
         raise ValueError(

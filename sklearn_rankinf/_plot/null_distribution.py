@@ -13,12 +13,17 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from sklearn_rankinf._null import NullDistribution, n_listed
-from sklearn_rankinf._plot.base import REFERENCE_LINE, RankersDisplay, hide_spines, merged_style
+from sklearn_rankinf._plot.base import (
+    REFERENCE_LINE,
+    RankersDisplay,
+    hide_spines,
+    merged_style,
+    new_figure,
+)
 from sklearn_rankinf._ranking import check_integer, check_option
 from sklearn_rankinf._results import state_pvalue
-from sklearn_rankinf._significance import QueriesTestResult, metric_test
-
-Floats = NDArray[np.float64]
+from sklearn_rankinf._significance import MetricTestResult, QueriesTestResult, metric_test
+from sklearn_rankinf._statistics import Floats
 
 # Each side of the body ends at the first value beyond which the distribution has less than this
 # probability, and at most the given number of standard deviations below and above the mean.
@@ -34,6 +39,8 @@ _BEYOND_OBSERVED = 1e-2
 _MARGIN = 0.5
 # Largest number of counts of hits that are drawn as separate bars; more counts are grouped.
 _MAX_BARS = 80
+# A picture of a smaller log10 p-value is on a logarithmic scale, to show the tail.
+_FAR = -3.0
 # Relative distance from the observed value that counts as equal.
 _SAME = 1e-9
 
@@ -510,3 +517,11 @@ def _symbol(result: Any) -> str:
 def _title(result: Any) -> str:
     title = str(result.metric.title)
     return f"Mean {result.metric.title_in_text}" if isinstance(result, QueriesTestResult) else title
+
+
+def null_figure(test: MetricTestResult, name: str, what: str) -> Any:
+    """Draw the null distribution and the observed value of a test, for `what` needs a figure."""
+    figure = new_figure(what)
+    scale = "log" if test.log10_pvalue < _FAR else "linear"
+    NullDistributionDisplay(test, name=name).plot(figure.add_subplot(), yscale=scale)
+    return figure

@@ -1,7 +1,7 @@
 """Labels and scores: what is read, validated once, and ranked.
 
 validation      readers of labels, scores, counts and options, with one message for each mistake
-exact_numbers   numbers that compare exactly, whatever their types are, and their order
+tables          labels and scores of several classes or rankers, with one column for each
 sample          labels, scores and design of items: the only reader of them
 ranking         blocks of equal scores, best first, and the hits in each block
 estimators      scores of fitted models, and the rows of folds

@@ -1,6 +1,7 @@
 """The report and the command line.
 
-numbers         the results that a report holds
+numbers         the results of each ranking, and of its hits at k
+findings        what a report holds: all rankings, their comparison, and a table of them
 checks          problems with labels and scores
 text            the report as text
 study           the computation of the report

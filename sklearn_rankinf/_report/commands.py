@@ -20,7 +20,7 @@ from sklearn_rankinf._estimation import (
 )
 from sklearn_rankinf._metrics import Metric, as_metric
 from sklearn_rankinf._planning import metric_power, min_detectable_odds, min_positives
-from sklearn_rankinf._plot import TopKSignificanceDisplay, new_figure
+from sklearn_rankinf._plot import TopKSignificanceDisplay, new_figure, null_figure
 from sklearn_rankinf._ranking import Ranking, resolve_k
 from sklearn_rankinf._report.files import (
     CommandError,
@@ -28,7 +28,7 @@ from sklearn_rankinf._report.files import (
     is_same_file,
     read_table,
     save_figure,
-    write_plots,
+    write_figures,
     write_text,
 )
 from sklearn_rankinf._report.numbers import LEVEL, is_worse
@@ -86,9 +86,10 @@ def report(arguments: argparse.Namespace) -> None:
         found = _completed(found, table, metrics, arguments)
     plots: dict[str, str] = {}
     if arguments.plots is not None:
-        names = zip(table.scores, found.rankers, strict=True)
-        tests = {name: ranker.test for name, ranker in names if ranker.is_tested}
-        plots = write_plots(arguments.plots, tests)
+        named = zip(table.scores, found.rankers, strict=True)
+        tests = ((name, ranker.test) for name, ranker in named if ranker.is_tested)
+        figures = ((name, null_figure(test, name, "--plots")) for name, test in tests)
+        plots = write_figures(arguments.plots, figures)
     paths = list(plots.values())
     if arguments.html is not None:
         paths.append(write_text(arguments.html, found.to_html()))

@@ -17,13 +17,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from sklearn_rankinf._model_selection import average_precision_significance_scorer
-from sklearn_rankinf._plot import new_figure
+from sklearn_rankinf._plot import new_figure, null_figure
 from sklearn_rankinf._ranking import RESPONSE_METHODS, Ranking, estimator_scores
-from sklearn_rankinf._report.files import write_plots
+from sklearn_rankinf._report.files import write_figures
 from sklearn_rankinf._report.numbers import LEVEL, HitsReport
 from sklearn_rankinf._report.text import Column, hits_table, table, table_as_text, verdict, wrapped
 from sklearn_rankinf._results import format_pvalue, format_table
 from sklearn_rankinf._significance import MetricTestResult, average_precision_test, metric_test
+from sklearn_rankinf._statistics import Floats, Integers
 
 TARGET_DIGIT = 8
 N_TARGETS = 40
@@ -31,9 +32,6 @@ N_FOLDS = 5
 N_PERMUTATIONS = 9999
 N_PLACES = 50
 INK = "amount of ink"
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +87,7 @@ def candidate_searches() -> dict[str, GridSearchCV]:
     }
 
 
-def assess(name: str, y_true: IntArray, y_score: FloatArray) -> Assessment:
+def assess(name: str, y_true: Integers, y_score: Floats) -> Assessment:
     """Test one ranking: exactly, by permutation and by the normal approximation."""
     ranking = Ranking.from_scores(y_true, y_score)
     return Assessment(
@@ -137,8 +135,8 @@ def contrast(rows: list[Assessment]) -> str:
 
 
 def tune(
-    searches: dict[str, GridSearchCV], X: FloatArray, y: IntArray, held_out: FloatArray
-) -> dict[str, FloatArray]:
+    searches: dict[str, GridSearchCV], X: Floats, y: Integers, held_out: Floats
+) -> dict[str, Floats]:
     """Fit every search, print its progress, and score the held-out half."""
     scores = {}
     for number, (name, search) in enumerate(searches.items(), start=1):
@@ -192,7 +190,8 @@ def run_demo(plots: str | None = None) -> None:
         _say(wrapped(verdict(f"Ranking by {row.name}", row.exact, LEVEL), "  "))
     _say(f"\n{contrast(rows)}\n")
     if plots is not None:
-        files = write_plots(plots, {row.name: row.exact for row in rows})
+        figures = ((row.name, null_figure(row.exact, row.name, "--plots")) for row in rows)
+        files = write_figures(plots, figures)
         _say("".join(f"wrote {path}\n" for path in files.values()))
     _say(NEXT_STEPS)
 

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -16,7 +16,6 @@ from typing import Any, BinaryIO, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._plot import NullDistributionDisplay, new_figure
 from sklearn_rankinf._ranking import as_exact_numbers
 
 _KNOWN_LABELS = ({0, 1}, {-1, 1})
@@ -434,17 +433,10 @@ def _check_complete(
         )
 
 
-# Null distributions of smaller log10 p-values are drawn on a logarithmic scale, to show the tail.
-_FAR = -3.0
-
-
-def write_plots(directory: str, tests: Mapping[str, Any]) -> dict[str, str]:
-    """Draw the null distribution and the observed value of each test; return the files by name."""
+def write_figures(directory: str, figures: Iterable[tuple[str, Any]]) -> dict[str, str]:
+    """Write figures, given with the names of rankings, to files; return the files by name."""
     files: dict[str, str] = {}
-    for name, test in tests.items():
-        figure = new_figure("--plots")
-        scale = "log" if test.log10_pvalue < _FAR else "linear"
-        NullDistributionDisplay(test, name=name).plot(figure.add_subplot(), yscale=scale)
+    for name, figure in figures:
         path = Path(directory) / f"{_file_stem(name, files.values())}.png"
         files[name] = save_figure(figure, path)
     return files

@@ -29,7 +29,8 @@ from sklearn_rankinf._plot import (
     new_figure,
 )
 from sklearn_rankinf._ranking import PosLabel, as_seed_sequence, check_integer, check_levels
-from sklearn_rankinf._report.numbers import Findings, RankerReport
+from sklearn_rankinf._report.findings import Findings
+from sklearn_rankinf._report.numbers import RankerReport
 from sklearn_rankinf._report.study import Study, read_facts
 from sklearn_rankinf._report.text import (
     FOR_A_PAPER,

@@ -30,12 +30,8 @@ from sklearn_rankinf._ranking import (
     resolve_k,
 )
 from sklearn_rankinf._report.checks import Facts, run_checks
-from sklearn_rankinf._report.numbers import (
-    HitsReport,
-    RankerReport,
-    difference_of_two,
-    differences_of_pairs,
-)
+from sklearn_rankinf._report.findings import difference_of_two, differences_of_pairs
+from sklearn_rankinf._report.numbers import HitsReport, RankerReport
 from sklearn_rankinf._significance import (
     MetricTestResult,
     TopKSignificanceCurve,

@@ -10,12 +10,12 @@ from dataclasses import replace
 from numbers import Integral
 from typing import Any, NamedTuple
 
+from sklearn_rankinf._estimation import MetricIntervalResult, MetricMultipleComparisonTestResult
+from sklearn_rankinf._report.findings import Findings, differences_of_pairs
 from sklearn_rankinf._report.numbers import (
-    Findings,
     HitsReport,
     RankerReport,
     ReportCheck,
-    differences_of_pairs,
     is_worse,
     pvalue_less,
 )
@@ -417,7 +417,9 @@ def _hits_tables(report: Findings, name: Name) -> list[ReportTable]:
     return found
 
 
-def comparison_tables(result: Any, intervals: Sequence[Any]) -> list[ReportTable]:
+def comparison_tables(
+    result: MetricMultipleComparisonTestResult, intervals: Sequence[MetricIntervalResult]
+) -> list[ReportTable]:
     """Tables of several rankings, with their intervals, and of the pairs that are compared."""
     title = result.metric.title
     if result.n_queries is not None:

@@ -7,6 +7,7 @@ moments          exact mean, variance, skewness and kurtosis; influences of sing
 hypergeometric   Loader's form of probabilities, tails of hits at k and their approximations
 influence        influence values of the items of a ranking
 pvalues          p-values as numbers, and their logarithms to base 10
+caching          attributes and results of methods that are computed once
 """
 
 from sklearn_rankinf._statistics.additive import (
