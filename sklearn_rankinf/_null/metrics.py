@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sklearn_rankinf._metrics import AveragePrecision, Metric, as_metric
 from sklearn_rankinf._null.distribution import NullDistribution
 from sklearn_rankinf._null.frozen import frozen_null_distribution, mean_of, method_of_mean
 from sklearn_rankinf._ranking import as_seed_sequence, check_counts, check_tie_sizes
+from sklearn_rankinf._statistics import Integers
 
 
 def checked_sizes(
     n_samples: ArrayLike, n_positives: ArrayLike, tie_sizes: Sequence[ArrayLike | None] | None
-) -> list[tuple[int, int, NDArray[np.int64] | None]]:
+) -> list[tuple[int, int, Integers | None]]:
     columns = [np.ravel(np.asarray(values, dtype=object)) for values in (n_samples, n_positives)]
     n_queries = len(columns[0])
     if n_queries == 0:

@@ -26,13 +26,13 @@ from sklearn_rankinf._engine.inversion.bands import carrying_bands, feasible_ban
 from sklearn_rankinf._engine.inversion.contour import ContourInversion
 from sklearn_rankinf._engine.inversion.forward_pass import log_transform
 from sklearn_rankinf._engine.inversion.multirate import MultiratePass
+from sklearn_rankinf._engine.inversion.nodes import LOST
 from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
 from sklearn_rankinf._engine.inversion.stratified import (
     StratifiedInversion,
     _ChosenStrata,
     top_stratum,
 )
-from sklearn_rankinf._engine.inversion.stratified_tails import LOST
 from sklearn_rankinf._engine.moments import exact_mean_and_variance
 from sklearn_rankinf._statistics.additive import increments_of
 from sklearn_rankinf._statistics.hypergeometric import log_binomial

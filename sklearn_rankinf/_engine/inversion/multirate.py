@@ -27,8 +27,7 @@ from scipy.fft import ifft, irfft, next_fast_len
 
 from sklearn_rankinf._engine.inversion.bands import Bands
 from sklearn_rankinf._engine.inversion.forward_pass import LeftTheRangeError, walked_through
-from sklearn_rankinf._engine.inversion.nodes import fade
-from sklearn_rankinf._engine.inversion.stratified_tails import LOST
+from sklearn_rankinf._engine.inversion.nodes import LOST, fade
 from sklearn_rankinf._statistics import (
     Complexes,
     Floats,

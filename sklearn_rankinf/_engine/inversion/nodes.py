@@ -29,6 +29,8 @@ from sklearn_rankinf._statistics import Complexes, Floats, cached_property
 # Lengths of the shorter contours, as parts of the whole, that estimate what is cut off: one of them
 # may agree with the whole by chance.
 _SHORTER = (0.67, 0.76, 0.87)
+# Share of a row's probability that a window of a pass may leave out, at each side.
+LOST = 4e-11
 # Number of values that are summed together.
 _VALUES_TOGETHER = 4
 # Samples reach from the end of the first nodes to this many times as far.

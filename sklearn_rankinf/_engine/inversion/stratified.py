@@ -51,9 +51,8 @@ from sklearn_rankinf._engine.inversion.bands import (
     tilted_bands,
 )
 from sklearn_rankinf._engine.inversion.forward_pass import LeftTheRangeError, walked_through
-from sklearn_rankinf._engine.inversion.nodes import Nodes
+from sklearn_rankinf._engine.inversion.nodes import LOST, Nodes
 from sklearn_rankinf._engine.inversion.stratified_tails import (
-    LOST,
     SERVED,
     ContourPass,
     StratifiedTails,

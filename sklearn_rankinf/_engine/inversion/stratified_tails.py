@@ -27,8 +27,6 @@ from sklearn_rankinf._engine.inversion.nodes import Nodes
 from sklearn_rankinf._engine.inversion.transform import Transform
 from sklearn_rankinf._statistics import Complexes, Floats, Increments, cached_property, log_binomial
 
-# Share of a row's probability that a window of a pass may leave out, at each side.
-LOST = 4e-11
 # Part of a period above the lowest value that damped contours serve.
 SERVED = 0.6
 
