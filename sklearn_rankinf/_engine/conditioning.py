@@ -34,6 +34,7 @@ from sklearn_rankinf._engine.exact.enumeration import (
     n_outcomes,
     smallest_value,
 )
+from sklearn_rankinf._engine.inversion.bands import products_of_pass
 from sklearn_rankinf._statistics import (
     Floats,
     Increments,
@@ -89,10 +90,6 @@ class ConditioningSettings:
     # An inversion of work 1 has this product of rows and positives in blocks, or this many blocks.
     products_per_inversion: float = 3e4
     blocks_per_inversion: float = 1_500.0
-    # More positives than this in a block take no more work (fast Fourier transform).
-    positives_of_fft: float = 48.0
-    # Rows reach this many standard deviations of the number of positives.
-    deviations_of_rows: float = 12.0
     # Least work of an inversion.
     least_work: float = 0.4
     # Most blocks conditioned on together.
@@ -377,11 +374,8 @@ class ConditionedTails:
     @cached_property
     def _work_of_inversion(self) -> float:
         """Rows times positives of all blocks, in inversions of medium size."""
-        n, m, sizes = self._increments.n_samples, self._m, self._increments.sizes
-        variance, reach = (m / n) * (1.0 - m / n), SETTINGS.deviations_of_rows
-        rows = min(m, n - m, reach * math.sqrt(n * variance)) + 1.0
-        in_blocks = np.minimum(np.minimum(sizes, m), 1.0 + reach * np.sqrt(sizes * variance))
-        products = rows * float(np.minimum(in_blocks, SETTINGS.positives_of_fft).sum())
+        sizes = self._increments.sizes
+        products = products_of_pass(sizes, self._m)
         work = products / SETTINGS.products_per_inversion
         return max(SETTINGS.least_work, work + sizes.size / SETTINGS.blocks_per_inversion)
 

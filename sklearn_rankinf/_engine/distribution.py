@@ -22,7 +22,12 @@ from sklearn_rankinf._engine.canonical import (
     step_of,
     with_equal_blocks_merged,
 )
-from sklearn_rankinf._engine.conditioning import ACCEPTED, ConditionedTails, block_to_condition_on
+from sklearn_rankinf._engine.conditioning import (
+    ACCEPTED,
+    ConditionedTails,
+    block_to_condition_on,
+    bulk_block,
+)
 from sklearn_rankinf._engine.ends import ROUNDING as ROUNDING_OF_ENDS
 from sklearn_rankinf._engine.ends import Problem
 from sklearn_rankinf._engine.estimates import (
@@ -204,15 +209,15 @@ def _is_in_closed_form(problem: Problem) -> bool:
 class ComputedSettings:
     """Thresholds between the ways to compute a tail. Errors are relative errors."""
 
-    # Error above which conditioning on a block is tried, with a tolerance too, up to a number of
-    # blocks.
-    worth_conditioning: float = 0.1
+    # Error above which branch and bound, and conditioning on a block, are tried with more work, and
+    # with a tolerance too; up to a number of blocks.
+    worth_conditioning: float = 2e-2
     worth_conditioning_roughly: float = 1.0
-    # Hits that add something up to which strata are cheap.
-    quickly_conditioned: int = 128
     most_blocks_of_conditioning: int = 5_000
-    # Error above which a distribution that is conditioned on a block is inverted as a whole.
-    worth_inversion: float = 1e-2
+    # Blocks up to which strata of few positives outside of a large block are cheap, and the log of
+    # tails to which few of them contribute.
+    quickly_conditioned: int = 256
+    log_near_mean: float = -30.0
     # Blocks up to which contours use the step of a lattice: those of more are merged.
     most_blocks_on_a_lattice: int = 5_000
 
@@ -256,13 +261,8 @@ class ComputedDistribution(BothSides):
     def _sequence(self, log_negligible: float) -> list[Solver]:
         """Lists and contours, branch and bound, and conditioning, in the order of their turns.
 
-        Where a block is to be conditioned on lists and contours (`Tails`) come last, but where
-        their bounds meet a tolerance, or many hits, sooner.
+        Branch and bound comes first with little work, and near the end with more.
         """
-        conditions, branches = not self._tolerance and self._conditions_first, self._branches
-        if conditions:
-            n_adding = int(self._counted.sizes[~self._counted.is_inert].sum())
-            conditions = min(self._n_counted, n_adding) <= SETTINGS.quickly_conditioned
 
         def inverted(t: Floats, sign: int) -> TailEstimates:
             return self._tails.tail(t, sign, log_negligible)
@@ -271,19 +271,25 @@ class ComputedDistribution(BothSides):
             above = max(above, self._tolerance)
             return Solver(name, lambda t, sign, known: solve(t, sign), above, of_log=0.0)
 
-        first, later = SETTINGS.worth_inversion if conditions else 0.0, SETTINGS.worth_conditioning
-        later = SETTINGS.worth_conditioning_roughly if self._tolerance else later
-        inversion = solver("lists and contours", inverted, first)
+        inversion = solver("lists and contours", inverted, ACCEPTED)
         if self._n_blocks > SETTINGS.most_blocks_of_conditioning:
             fewer = solver("fewer blocks", self._tail_of_fewer_blocks, UNKNOWN)
             return [inversion, fewer] if self._tails.merges else [inversion]
-        above = first if conditions else later
-        others = [solver("conditioning on a block", self._conditioned_tail, above)]
-        if branches is not None:
-            above = ACCEPTED if branches.is_quick else later
-            place = 1 if conditions and not branches.is_quick else 0
-            others.insert(place, solver("branch and bound", self._branching_tail, above))
-        return [*others, inversion] if conditions else [inversion, *others]
+        later = SETTINGS.worth_conditioning
+        if self._tolerance:
+            later = SETTINGS.worth_conditioning_roughly
+        first, last = [], [inversion]
+        if self._branches is not None:
+            quick, thorough = (partial(self._branches.tail, is_last=each) for each in (False, True))
+            first.append(solver("branch and bound", quick, 0.0))
+            last.append(solver("branch and bound", thorough, later))
+        # Few positives outside of a block of most items have few outcomes.
+        if not self._tolerance and self._n_blocks <= SETTINGS.quickly_conditioned:
+            if bulk_block(self._counted, self._n_counted) is not None:
+                near = solver("conditioning on a block", self._conditioned_near_mean, ACCEPTED)
+                first.append(near)
+        last.append(solver("conditioning on a block", self._conditioned_tail, later))
+        return [*first, *last]
 
     def _tail_of_fewer_blocks(self, t: Floats, sign: int) -> TailEstimates:
         """Tails of merged blocks as of lists of their own, and of others merged further.
@@ -303,15 +309,18 @@ class ComputedDistribution(BothSides):
     def _of_fewer_blocks(self) -> list[FarTail]:
         return [_inversion(blocks, self._n_counted) for blocks in self._tails.fewer_blocks()]
 
-    def _branching_tail(self, t: Floats, sign: int) -> TailEstimates:
-        """Tails of what is counted by branch and bound."""
-        assert self._branches is not None
-        return self._branches.tail(t, sign)
-
     def _conditioned_tail(self, t: Floats, sign: int) -> TailEstimates:
         """Tails of what is counted by conditioning on single blocks."""
         enough = max(SETTINGS.worth_conditioning, self._tolerance)
         return self._conditioned.tail(t, sign, self._tails.log_bound(t, sign), enough)
+
+    def _conditioned_near_mean(self, t: Floats, sign: int) -> TailEstimates:
+        """The same where few strata matter."""
+        found = TailEstimates.unknown(t.shape)
+        near = np.flatnonzero(self._tails.log_bound(t, sign) > SETTINGS.log_near_mean)
+        if near.size:
+            found.put(near, self._conditioned_tail(t[near], sign))
+        return found
 
     @cached_property
     def _branches(self) -> BranchAndBoundTails | None:
@@ -404,7 +413,7 @@ class ComputedDistribution(BothSides):
         found = super()._tail_at_the_bottom(t, sign)
         open_ = np.flatnonzero(found.error.total > ACCEPTED)
         if open_.size and self._branches is not None:
-            branching = self._branching_tail(*self._form.value(t[open_], sign))
+            branching = self._branches.tail(*self._form.value(t[open_], sign))
             branching.error.enclosure[branching.error.total > UNKNOWN] = np.inf
             found.put_better(open_, branching)
         return found

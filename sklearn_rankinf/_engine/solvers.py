@@ -66,10 +66,10 @@ class SolverSettings:
     accurate: float = 1e-6
     # The same for upper tails of merged blocks, and for stratified contours.
     accurate_merged: float = 1e-3
-    accurate_stratified: float = 5e-3
+    accurate_stratified: float = 1e-2
     # The same for stratified contours below exp(log_far), where ascending ones are more accurate.
     log_far: float = -15.0
-    accurate_far: float = 1.5e-5
+    accurate_far: float = 2e-3
     # Error above which bounds, which take seconds, are tried.
     tolerable: float = 1e-2
     # The same for rows of clusters and for merged blocks, and where the bounds of a finite band are
@@ -82,10 +82,10 @@ class SolverSettings:
     negligible: float = 1e-22
     negligible_roughly: float = 1e-9
     negligible_in_bands: float = 1e-6
-    # Blocks of lists with ties up to which a rough tolerance is met by bands first; and nodes of
-    # contours that come before these, and before contours of merged blocks.
+    # Blocks of lists with ties up to which a rough tolerance is met by bands first; and the work of
+    # contours that come before these: some hundredths of a second.
     bands_first_up_to: int = 1_000
-    nodes_of_short_contour: int = 150
+    work_of_short_contour: float = 2.5e7
     log_near: float = -5.0
     # Log of a tail below which bounds of blocks merged less are computed, and contours of them.
     log_bound_less_merging: float = -12.0
@@ -253,7 +253,6 @@ class Tails:
             above = s.unclear
         near_maximum, by_strata = "near-maximum enumeration", "stratified contour"
         near_body = upper and stratified and not self._merges_strata
-        far_first = upper and self.merges and self._n_blocks <= s.unmerged_up_to and not is_rough
         far_above = ascends and self.merges and not stratified
         ascending = partial(self._far_out, self._ascending)
         # Ascending contours of many hits take longer than plain ones, which may be good enough.
@@ -262,15 +261,12 @@ class Tails:
         roughly = is_rough and upper and self._n_blocks > s.merge_roughly_above
         beyond = s.far_roughly if stratified else -math.inf
         of_few_blocks = partial(self._far_out, self._roughly, above=beyond)
-        # Of dense distributions contours may be short.
-        short = early and self._n_blocks > FEW_BLOCKS and self._contour.is_short
         declared: list[tuple[bool, Solver]] = [
             (self._has_many_hits, Solver("contour", self._many_hits, s.accurate)),
             (roughly, Solver("contour", of_few_blocks, good)),
-            (short, Solver("contour", self._short_contour, good)),
+            (early, Solver("contour", self._short_contour, good)),
             (early, Solver(band, self._band_limited, good)),
             (upper and (stratified or far_above), Solver(near_maximum, self._listed_first, first)),
-            (far_first, Solver("contour", partial(self._far_out, self._unmerged), first)),
             (stratified, Solver(by_strata, self._stratified, first)),
             (near_body, Solver("contour", self._contour_tail, self._near_error)),
             (stratified and ascends, Solver(near_maximum, self._listed, self._far_error)),
@@ -328,7 +324,16 @@ class Tails:
         return self._near_maximum.tail(t, sign)
 
     def _listed(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
-        return self._near_maximum.tail(t, sign, partial(self._may_be_few, sign=sign))
+        found = TailEstimates.unknown(t.shape)
+        # A tail that is known roughly holds too many placements.
+        many = (known.error.total < 1.0) & (
+            known.log_p + self._log_placements > 1.0 + math.log(FEW)
+        )
+        open_ = np.flatnonzero(~many)
+        if open_.size:
+            may_be_few = partial(self._may_be_few, sign=sign)
+            found.put(open_, self._near_maximum.tail(t[open_], sign, may_be_few))
+        return found
 
     def _listed_last(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
         """Lists where nothing else answers: few outcomes of large blocks hold many placements."""
@@ -445,10 +450,6 @@ class Tails:
                 found.put_better(far, contour.tail(t[far], sign))
         return found
 
-    def _unmerged(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
-        """Short contours of blocks that are not merged: far out they take less time than others."""
-        return self._contour_far_out.tail(t, sign, SETTINGS.nodes_of_short_contour)
-
     def _roughly(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
         """Short contours of few merged blocks."""
         return self._rough_contour.tail(t, sign)
@@ -470,7 +471,7 @@ class Tails:
 
     def _short_contour(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
         """Contours that take less time than a finite band."""
-        return self._contour.tail(t, sign, SETTINGS.nodes_of_short_contour)
+        return self._contour.tail(t, sign, SETTINGS.work_of_short_contour)
 
     def _refute(self, found: TailEstimates, t: Floats, sign: int) -> None:
         """Take back, in place, tails outside of their guaranteed bounds."""
@@ -655,7 +656,7 @@ class Tails:
         if self._n_blocks > SETTINGS.unmerged_up_to:
             return self._contour_less_merged
         coarse = SETTINGS.coarser * SETTINGS.ratio
-        return self._contour_inversion(None, coarse, self._last, spares_work=self.merges)
+        return self._contour_inversion(None, coarse, self._last)
 
     @cached_property
     def _contour_less_merged(self) -> ContourInversion:
@@ -669,7 +670,6 @@ class Tails:
         coarse: float,
         around: int | None = None,
         tolerance: float | None = None,
-        spares_work: bool = False,
     ) -> ContourInversion:
         """Contours with blocks merged up to one ratio, planned with another."""
         tolerance = self._tolerance if tolerance is None else tolerance
@@ -684,7 +684,7 @@ class Tails:
                 negligible = SETTINGS.negligible_roughly / self._n_blocks
             transform = transform_of(blocks, more, self._n_positives, merged, largest, negligible)
         numbers = self._std, body, self._support_within, tolerance, self._span
-        return ContourInversion(transform, *numbers, self._near_periods, spares_work)
+        return ContourInversion(transform, *numbers, self._near_periods)
 
     @cached_property
     def _near_periods(self) -> Floats:

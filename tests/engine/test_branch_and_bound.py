@@ -50,7 +50,7 @@ def placements(sizes, weights, n_positives):
 @pytest.mark.parametrize("structure", STRUCTURES)
 @pytest.mark.parametrize("n_cells", [1, 3, 2000])
 def test_bounds_enclose_the_tails_of_all_placements(structure, n_cells, monkeypatch):
-    settings = replace(branches.SETTINGS, cells=n_cells, more_cells=n_cells)
+    settings = replace(branches.SETTINGS, cells=(n_cells, n_cells))
     monkeypatch.setattr(branches, "SETTINGS", settings)
     sizes, powers, m = STRUCTURES[structure]
     weights = [2.0**power for power in powers]

@@ -11,7 +11,6 @@ gives the one bound of the tail, the largest the other.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -34,24 +33,20 @@ from sklearn_rankinf._statistics import (
 class BranchAndBoundSettings:
     """Settings of branch and bound."""
 
-    # Cells per number of positives, in which branches are merged; the second number if the bounds
-    # differ by more than the relative distance, and the work is small.
-    cells: int = 400
-    more_cells: int = 2000
-    close: float = 5e-2
+    # Cells per number of positives, in which branches are merged, at first and where nothing else
+    # answers; and the work after which a value's bounds are left as they are: probabilities of
+    # branches, some hundredths of a second and a second.
+    cells: tuple[int, int] = (400, 2000)
+    work: tuple[float, float] = (2e5, 5e6)
+    # Probabilities of a table of a block that take as long as one of them.
+    work_of_table: float = 3.0
     # Undecided branches below this part of the counted probability are added to the upper bound.
     negligible: float = 1e-8
     # Weights fall fast if their range shrinks to the first part of itself within the second part of
-    # the blocks.
+    # the blocks, with no more positives in single blocks than the last.
     shrunk: float = 1e-3
     part: float = 0.7
-    # Work of some tenths of a second per value, and of some seconds: positives in single blocks
-    # times positives in the blocks up to there, taken some standard deviations above their mean.
-    quick: int = 1_000
-    affordable: int = 2_500
-    deviations: float = 4.0
-    # Branches, of several values of t, that are in memory together.
-    at_once: int = 400_000
+    most_in_blocks: int = 2_500
     # Relative rounding error of the products of probabilities.
     rounding: float = 1e-11
 
@@ -97,78 +92,63 @@ class BranchAndBoundTails:
         # Blocks in the order of processing, and the blocks behind each.
         self._order = list(_inwards(self._weights))
 
-    @property
-    def applies(self) -> bool:
-        """Whether weights fall fast, and bounds take no more than seconds per value."""
-        return self._work <= SETTINGS.affordable
-
-    @property
-    def is_quick(self) -> bool:
-        """Whether bounds take no more than some tenths of a second per value."""
-        return self._work <= SETTINGS.quick
-
     @cached_property
-    def _work(self) -> float:
-        """Positives in single blocks times positives up to them, until weights are alike."""
-        m, n_blocks, span = self._m, self._weights.size, self._weights[-1] - self._weights[0]
-        n_items = in_blocks = n_through = 0
-        for block, rest in self._order:
-            size, left = int(self._sizes[block]), self._weights[rest]
-            n_items, in_blocks, n_through = n_items + size, in_blocks + min(size, m), n_through + 1
-            if n_through > SETTINGS.part * n_blocks or in_blocks > SETTINGS.affordable:
+    def applies(self) -> bool:
+        """Whether weights fall fast."""
+        n_blocks, span = self._weights.size, self._weights[-1] - self._weights[0]
+        in_blocks = 0
+        for n_through, (block, rest) in enumerate(self._order, start=1):
+            left = self._weights[rest]
+            in_blocks += min(int(self._sizes[block]), self._m)
+            if n_through > SETTINGS.part * n_blocks or in_blocks > SETTINGS.most_in_blocks:
                 break
             if left.size == 0 or left[-1] - left[0] < SETTINGS.shrunk * span:
-                mean = n_items * m / int(self._sizes.sum())
-                return in_blocks * min(m, mean + SETTINGS.deviations * math.sqrt(mean) + 1.0)
-        return math.inf
+                return True
+        return False
 
-    def tail(self, t: Floats, sign: int) -> TailEstimates:
+    def tail(self, t: Floats, sign: int, is_last: bool = True) -> TailEstimates:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1): the middle between two bounds L and U.
 
-        The enclosure is ``(U - L) / (2 L)``.
+        The enclosure is ``(U - L) / (2 L)``. With more work where it is the last attempt.
         """
-        bounds = self.bounds(t, sign)
+        bounds = self.bounds(t, sign, is_last)
         return TailEstimates.between(*bounds, "branch and bound", SETTINGS.rounding)
 
-    def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+    def bounds(self, t: Floats, sign: int, is_last: bool = True) -> tuple[Floats, Floats]:
         """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
-        lower, upper = self._bounds(t, sign, SETTINGS.cells)
-        apart = np.flatnonzero((upper - lower > SETTINGS.close * upper) & self.is_quick)
-        lower[apart], upper[apart] = self._bounds(t[apart], sign, SETTINGS.more_cells)
+        found = [self._bounds(value, sign, is_last) for value in t.tolist()]
+        lower, upper = np.array(found).reshape(t.size, 2).T
         return lower, upper
 
-    def _bounds(self, t: Floats, sign: int, n_cells: int) -> tuple[Floats, Floats]:
-        """Bounds from a number of cells, for as many values together as the memory allows."""
-        lower, upper = np.empty(t.shape), np.empty(t.shape)
-        n_together = max(1, SETTINGS.at_once // (2 * n_cells * (self._m + 1)))
-        for start in range(0, t.size, n_together):
-            some = slice(start, start + n_together)
-            lower[some], upper[some] = self._bounds_together(t[some], sign, n_cells)
-        return lower, upper
-
-    def _bounds_together(self, t: Floats, sign: int, n_cells: int) -> tuple[Floats, Floats]:
-        # Each value has two rows, one for either bound, and each branch belongs to a row.
-        n_values, t, outwards = t.size, np.tile(t, 2), np.repeat([-1.0, 1.0], t.size)
-        counted, left_out = np.zeros(t.size), np.zeros(t.size)
-        nothing = np.zeros(t.size)
-        branches = _Branches(np.arange(t.size), nothing.astype(np.int64), nothing, nothing + 1.0)
+    def _bounds(self, t: float, sign: int, is_last: bool) -> tuple[float, float]:
+        """The bounds of one value, with undecided branches in the upper one."""
+        n_cells, work_left = SETTINGS.cells[is_last], SETTINGS.work[is_last]
+        # Branches of the lower bound, and of the upper one.
+        outwards = np.array([-1.0, 1.0])
+        counted, left_out, nothing = np.zeros(2), np.zeros(2), np.zeros(2)
+        branches = _Branches(np.arange(2), nothing.astype(np.int64), nothing, nothing + 1.0)
         for place in range(len(self._order)):
+            block, most = self._order[place][0], self._m + 1
+            in_block = min(int(self._sizes[block]), self._m) + 1
+            work_left -= in_block * (branches.row.size + SETTINGS.work_of_table * most)
+            if work_left < 0.0:
+                break
             step = self._step(place)
             branches = branches.after(step)
-            row, hits = branches.row, branches.hits
+            hits = branches.hits
             near, far = branches.value + step.least[hits], branches.value + step.most[hits]
             near, far = (near, far) if sign > 0 else (far, near)
-            is_counted, is_possible = sign * near >= sign * t[row], sign * far >= sign * t[row]
-            counted += branches.at(is_counted).p_of_rows(t.size)
+            is_counted, is_possible = sign * near >= sign * t, sign * far >= sign * t
+            counted += branches.at(is_counted).p_of_rows()
             undecided = branches.at(is_possible & ~is_counted)
-            p = undecided.p_of_rows(t.size)
+            p = undecided.p_of_rows()
             is_negligible = p <= SETTINGS.negligible * counted
             left_out += np.where(is_negligible, p, 0.0)
             branches = undecided.at(~is_negligible[undecided.row])
             if not branches.row.size:
                 break
             branches = branches.merged(step, t, sign * outwards, n_cells)
-        return counted[:n_values], (counted + left_out)[n_values:]
+        return float(counted[0]), float((counted + left_out + branches.p_of_rows())[1])
 
     @cached_method
     def _step(self, place: int) -> _Step:
@@ -196,9 +176,9 @@ class _Branches:
         """Some of the branches."""
         return _Branches(self.row[where], self.hits[where], self.value[where], self.p[where])
 
-    def p_of_rows(self, n_rows: int) -> Floats:
-        """Probability of the branches in each row."""
-        return np.asarray(np.bincount(self.row, self.p, n_rows), dtype=float)
+    def p_of_rows(self) -> Floats:
+        """Probability of the branches in both rows."""
+        return np.asarray(np.bincount(self.row, self.p, 2), dtype=float)
 
     def after(self, step: _Step) -> _Branches:
         """Branches with every number of positives in the next block."""
@@ -211,15 +191,15 @@ class _Branches:
             p[in_block, branch],
         )
 
-    def merged(self, step: _Step, t: Floats, towards: Floats, n_cells: int) -> _Branches:
+    def merged(self, step: _Step, t: float, towards: Floats, n_cells: int) -> _Branches:
         """One branch per cell, with its smallest or largest value, in rows of many branches."""
-        is_many = np.bincount(self.row, minlength=t.size)[self.row] > n_cells
+        is_many = np.bincount(self.row, minlength=2)[self.row] > n_cells
         if not is_many.any():
             return self
         few, many = self.at(~is_many), self.at(is_many)
         # Undecided branches lie within the range of the sums of the other positives.
         width = (step.most - step.least)[many.hits]
-        height = (many.value + step.most[many.hits] - t[many.row]) / width
+        height = (many.value + step.most[many.hits] - t) / width
         cell = np.minimum(height * n_cells, n_cells - 1).astype(np.int64)
         key = (many.row * step.most.size + many.hits) * n_cells + cell
         order = np.argsort(key, kind="stable")

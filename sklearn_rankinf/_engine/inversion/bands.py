@@ -67,6 +67,10 @@ class BandSettings:
     logarithms_of_part: int = 700
     # All paths are kept up to this number of hits.
     few_hits: int = 64
+    # Rows, and hits in a block, of a pass reach over this many standard deviations, and more hits
+    # in a block take no more work (fast Fourier transform).
+    deviations_of_pass: float = 12.0
+    hits_of_fft: float = 48.0
 
 
 SETTINGS = BandSettings()
@@ -158,6 +162,15 @@ def feasible_bands(increments: Increments, n_positives: int, fewest: int | None 
     low = np.maximum(0, least - (ends[-1] - ends))
     most = np.minimum(increments.sizes, n_positives)
     return Bands(low, np.minimum(ends, n_positives), most, np.zeros_like(most))
+
+
+def products_of_pass(sizes: Integers, n_positives: int) -> float:
+    """Products of a forward pass for one node without a tilt, roughly: `Bands.work`."""
+    n, m, reach = int(sizes.sum()), n_positives, SETTINGS.deviations_of_pass
+    variance = (m / n) * (1.0 - m / n)
+    rows = min(m, n - m, reach * math.sqrt(n * variance)) + 1.0
+    in_blocks = np.minimum(np.minimum(sizes, m), 1.0 + reach * np.sqrt(sizes * variance))
+    return rows * float(np.minimum(in_blocks, SETTINGS.hits_of_fft).sum())
 
 
 def windows(

@@ -83,17 +83,20 @@ class ContourSettings:
     state: int = 32_768
     # The longest contour: nodes times products, with a tolerance, of few blocks, of which a finite
     # band gives bounds, and of a whole period of few blocks; and limits of the number of nodes.
-    most_work: float = 8e8
-    most_work_rough: float = 5e8
+    most_work: float = 5e8
+    most_work_rough: float = 1.5e8
     most_work_of_few_blocks: float = 1e8
     most_work_of_period: float = 1.5e9
     fewest_nodes: int = 64
     most_nodes: int = 8192
     # Truncation that is worth no more nodes; of merged blocks; of contours that are `patience`
-    # times as long as at first, and of few blocks at any length; and as a part of the tolerance.
+    # times as long as at first, and of few blocks at any length; of contours of more than a part of
+    # the most work; and as a part of the tolerance.
     decayed: float = 3e-9
     decayed_merged: float = 1e-5
     decayed_slowly: float = 5e-7
+    decayed_late: float = 1e-4
+    part_of_work: float = 0.3
     part_of_tolerance: float = 0.1
     # Tolerances above this save nodes. From half a percent on, cheap passes are filled up to this
     # number of nodes.
@@ -104,11 +107,9 @@ class ContourSettings:
     patience: int = 3
     progress: float = 0.7
 
-    # First nodes times products above which a contour is not computed where something else takes
-    # less time, as the paths that carry the tail of a value. These are found with tilts at such
-    # steps of the ladder from the saddle point, and with more if the error is larger than this; the
-    # log of the share of the tail's bound that they may leave out, and the scale of their tilts.
-    costly: float = 1.25e9
+    # The paths that carry the tail of a value are found with tilts at such steps of the ladder from
+    # the saddle point, and with more if the error is larger than this; the log of the share of the
+    # tail's bound that they may leave out, and the scale of their tilts.
     steps: tuple[tuple[float, ...], ...] = ((0.0, 1.0), (0.0, 1.0, 2.0, 3.0))
     enough_of_paths: float = 1e-2
     log_share: float = -22.0
@@ -169,8 +170,6 @@ class ContourInversion:
     near_periods : ndarray, optional
         Heights at which the transform of values on a lattice may return before the end of its
         period.
-    spares_work : bool, default=False
-        Whether contours whose first nodes take long are not computed.
     most_work : float, optional
         Nodes times products of the longest contour; those of the settings by default.
     """
@@ -184,11 +183,9 @@ class ContourInversion:
         tolerance: float = 0.0,
         span: float = 0.0,
         near_periods: Floats | None = None,
-        spares_work: bool = False,
         most_work: float | None = None,
     ) -> None:
         self._transform, self._span, self._tolerance = transform, span, tolerance
-        self._spares_work = spares_work
         self._most_work = SETTINGS.most_work if most_work is None else most_work
         self._near_periods = np.empty(0) if near_periods is None else near_periods
         upper = max(scale, SETTINGS.scale_per_increment * transform.largest_increment)
@@ -214,12 +211,12 @@ class ContourInversion:
         self._known: dict[tuple[Contour, bool], Nodes] = {}
         self._log_commonest = cache(transform.log_commonest)
 
-    def tail(self, s: Floats, sign: int, most_nodes: int = sys.maxsize) -> TailEstimates:
+    def tail(self, s: Floats, sign: int, most_work: float = math.inf) -> TailEstimates:
         """Tails, ``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1), and their errors.
 
         Meant for s on the same side of the mean as the tail. The error is infinite where the method
         does not apply. A contour along which the transform does not decay in time, or within
-        `most_nodes`, is not followed to its end.
+        `most_work`, is not followed to its end.
         """
         if self._span:
             # P(S <= s) is the complement of the tail from the next multiple of the span on.
@@ -233,7 +230,7 @@ class ContourInversion:
             if weak.size:
                 for contour, chosen in choose(s[weak], sign).items():
                     same = weak[chosen]
-                    found.put_better(same, self._invert(s[same], sign, contour, most_nodes))
+                    found.put_better(same, self._invert(s[same], sign, contour, most_work))
         return found
 
     @property
@@ -357,7 +354,7 @@ class ContourInversion:
 
     # Sums along contours.
 
-    def _invert(self, s: Floats, sign: int, contour: Contour, most_nodes: int) -> TailEstimates:
+    def _invert(self, s: Floats, sign: int, contour: Contour, most_work: float) -> TailEstimates:
         """Tails from one contour, extended until the truncation is negligible.
 
         Its lengths form a fixed sequence, and each value takes the first one that is enough for it,
@@ -366,12 +363,11 @@ class ContourInversion:
         found, open_ = TailEstimates.unknown(s.shape), np.arange(s.size)
         whole = self._n_whole(contour)
         n_nodes, first = self._n_first(contour), self._n_usual(contour)
-        most = min(self._n_affordable(contour), most_nodes)
-        is_too_long = first > (4 if self._transform.merged else 2) * most
+        work = self._transform.work(*self._tilt(contour))
+        affordable = int(min(self._n_affordable(contour), most_work / work))
         # A short first contour may be followed to a third beyond the usual length.
-        most = min(most if n_nodes == first else max(most, 4 * first // 3), whole)
-        is_too_long |= self._is_costly(contour)
-        if is_too_long and not self._tilts.few_blocks:
+        most = min(affordable if n_nodes == first else max(affordable, 4 * first // 3), whole)
+        if first > affordable and (most_work < math.inf or not self._tilts.few_blocks):
             return found
         returns = self._returns(contour)
         log_bound = self._tilts.cheap_log_bound(s, sign)
@@ -385,6 +381,8 @@ class ContourInversion:
             is_long = n_nodes >= SETTINGS.patience * first
             may_end = self._tilts.few_blocks or is_long
             enough = max(self._enough, SETTINGS.decayed_slowly if may_end else 0.0)
+            if n_nodes > SETTINGS.part_of_work * affordable:
+                enough = max(enough, SETTINGS.decayed_late)
             is_stuck = truncation > SETTINGS.progress * before and may_end and most < whole
             is_last = is_stuck or n_nodes + more > most
             # No tail exceeds its bound, and no relative truncation is smaller than this.
@@ -406,12 +404,6 @@ class ContourInversion:
             open_ = open_[is_short & np.isfinite(error.rounding)]
             n_nodes += more
         return found
-
-    def _is_costly(self, contour: Contour) -> bool:
-        """Whether the first nodes take longer than something else does."""
-        if not (self._spares_work or self.may_be_limited):
-            return False
-        return self._n_first(contour) * self._transform.work(*self._tilt(contour)) > SETTINGS.costly
 
     def _summed(
         self, s: Floats, sign: int, contour: Contour, nodes: Nodes, is_rough: bool

@@ -148,7 +148,7 @@ class StratifiedSettings:
     # tried for errors above `good` and `enough_of_log` times that.
     n_levels: int = 6
     by_merging: float = 0.3
-    good: float = 1e-5
+    good: float = 1e-3
     good_of_damped: float = 5e-3
     good_of_log: float = 3e-7
     enough_of_log: float = 1e-6

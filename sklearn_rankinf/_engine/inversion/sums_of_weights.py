@@ -21,24 +21,31 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit
 
-from sklearn_rankinf._engine.inversion.bands import hits_at_odds
-from sklearn_rankinf._statistics import Complexes, Floats, Increments, log_probability_of_hits
+from sklearn_rankinf._engine.inversion.bands import hits_at_odds, products_of_pass
+from sklearn_rankinf._statistics import (
+    Complexes,
+    Floats,
+    Increments,
+    Integers,
+    log_probability_of_hits,
+)
 
 
 @dataclass(frozen=True)
 class SumSettings:
     """Which angles matter, and what they cost."""
 
-    # Hits from which, and blocks up to which, a pass over the blocks takes longer.
-    least_hits: int = 256
-    most_blocks: int = 1_000
+    # Sizes of blocks up to which their factors are multiplied; logarithms of others are added.
+    multiplied: int = 31
+    # Products of a pass that take as long as a factor, and as a logarithm, at an angle.
+    work_of_factor: float = 3.0
+    work_of_logarithm: float = 30.0
     # Terms below exp(-log_left_out) are left out, and aliases of the number of hits.
     log_left_out: float = 45.0
     deviations: float = 12.0
     hits: float = 60.0
-    # Products of a pass that take as long as a block at an angle.
-    work: float = 30.0
-    # Blocks times angles of one array.
+    # Angles that matter, typically; and blocks times angles of one array.
+    typical_angles: float = 45.0
     at_once: int = 1 << 19
     # Range of the logarithms of odds within which exponentials are safe.
     log_range: float = 300.0
@@ -71,6 +78,8 @@ class TiltedSum:
         self._chances = expit(log_odds + shift)[0]
         self._sizes, self._weights, self._m = sizes, weights, m
         self._variances = sizes * self._chances * (1.0 - self._chances)
+        self._by_bits = _blocks_by_bits(increments.sizes)
+        self._large = np.flatnonzero(increments.sizes > SETTINGS.multiplied)
         variance = float(self._variances.sum())
         self._least = variance - SETTINGS.log_left_out
         self.n_angles = math.ceil(SETTINGS.deviations * math.sqrt(variance) + SETTINGS.hits)
@@ -90,7 +99,7 @@ class TiltedSum:
     @property
     def work(self) -> float:
         """Products of a pass over the blocks that take as long for one node."""
-        return SETTINGS.work * self._sizes.size * float(self.angles.size)
+        return _work_of_angle(self._sizes.astype(np.int64)) * float(self.angles.size)
 
     @property
     def left_out(self) -> float:
@@ -113,18 +122,46 @@ class TiltedSum:
     def _log_sums(self, heights: Floats, largest: Floats) -> Complexes:
         """Logs of the sums over the angles around the largest term of each node."""
         angles = np.add.outer(largest, self.angles)
-        half = 0.5 * (np.multiply.outer(heights, self._weights)[:, None] - angles[:, :, None])
-        sine, p = np.sin(half), self._chances
-        squares = sine * sine
-        imag = np.arctan2(2.0 * p * sine * np.cos(half), 1.0 - 2.0 * p * squares) @ self._sizes
-        real = 0.5 * (np.log1p(-4.0 * p * (1.0 - p) * squares) @ self._sizes)
-        turned = imag + self._m * angles
-        sums = np.exp(real + 1j * turned).sum(axis=1) / self.n_angles
+        terms = np.exp(1j * self._m * angles)
+        turned = np.exp(-1j * angles)
+        for power, blocks in self._by_bits:
+            p = self._chances[blocks]
+            of_hits = p * np.exp(1j * np.multiply.outer(heights, self._weights[blocks]))
+            factors = turned[:, :, None] * of_hits[:, None]
+            factors += 1.0 - p
+            terms *= np.multiply.reduce(factors, axis=2) ** power
+        if self._large.size:
+            p, sizes = self._chances[self._large], self._sizes[self._large]
+            turns = np.multiply.outer(heights, self._weights[self._large])
+            half = 0.5 * (turns[:, None] - angles[:, :, None])
+            sine = np.sin(half)
+            squares = sine * sine
+            imag = np.arctan2(2.0 * p * sine * np.cos(half), 1.0 - 2.0 * p * squares) @ sizes
+            real = 0.5 * (np.log1p(-4.0 * p * (1.0 - p) * squares) @ sizes)
+            terms *= np.exp(real + 1j * imag)
+        sums = terms.sum(axis=1) / self.n_angles
         floor = math.exp(-SETTINGS.log_left_out) / self.n_angles
         return np.asarray(np.log(np.where(np.abs(sums) > floor, sums, floor)))
 
 
+def _blocks_by_bits(sizes: Integers) -> list[tuple[int, Integers]]:
+    """Powers of two, and the blocks whose size is a sum of powers with this one among them."""
+    powers = [1 << bit for bit in range(SETTINGS.multiplied.bit_length())]
+    small = np.where(sizes <= SETTINGS.multiplied, sizes, 0)
+    found = [(power, np.flatnonzero(small & power)) for power in powers]
+    return [(power, blocks) for power, blocks in found if blocks.size]
+
+
+def _work_of_angle(sizes: Integers) -> float:
+    """Products of a pass that take as long as all blocks at an angle."""
+    n_factors = sum(blocks.size for _, blocks in _blocks_by_bits(sizes))
+    n_logarithms = np.count_nonzero(sizes > SETTINGS.multiplied)
+    return SETTINGS.work_of_factor * n_factors + SETTINGS.work_of_logarithm * n_logarithms
+
+
 def is_quick_sum(increments: Increments, n_positives: int) -> bool:
     """Whether blocks are those of a sum of weights, of which a pass would take longer."""
-    is_small = n_positives < SETTINGS.least_hits or increments.sizes.size > SETTINGS.most_blocks
-    return increments.is_linear and not is_small
+    if not increments.is_linear:
+        return False
+    work = SETTINGS.typical_angles * _work_of_angle(increments.sizes)
+    return work < products_of_pass(increments.sizes, n_positives)
