@@ -294,11 +294,14 @@ def _largest_sums(increments: Increments, n_positives: int) -> Iterator[Floats]:
     best = np.full(n_positives + 1, -np.inf)
     best[0] = 0.0
     yield best
+    rows, n_before = np.arange(n_positives + 1), 0
     for block, size in enumerate(increments.sizes.tolist()):
         before, best = best, best.copy()
         for y in range(1, min(size, n_positives) + 1):
-            h = np.arange(n_positives + 1 - y)
-            np.maximum(best[y:], before[: h.size] + increments.gain(block, h, y), out=best[y:])
+            h = rows[: min(n_before, n_positives - y) + 1]
+            reached = best[y : y + h.size]
+            np.maximum(reached, before[: h.size] + increments.gain(block, h, y), out=reached)
+        n_before += size
         yield best
 
 

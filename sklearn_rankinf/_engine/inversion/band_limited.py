@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rankinf._engine.estimates import TailEstimates, accepted_error, without_merging
-from sklearn_rankinf._engine.inversion.tilts import EXTREME, Tilts
+from sklearn_rankinf._engine.inversion.tilts import EXTREME, TILTS, Tilts
 from sklearn_rankinf._engine.inversion.transform import Transform
 from sklearn_rankinf._statistics import Complexes, Floats, Integers, cached_method, cached_property
 
@@ -158,8 +158,14 @@ class BandLimitedTails:
         means = self._transform.means
         if self._tolerance and means is not None:
             return Tilts(self._transform, scale, scale, self._support, means=means)
+        # No value is rarer than one placement.
+        span, log_best = self._support[1] - self._mean, self._transform.log_placement
         while True:
             tilts = Tilts(self._transform, upper, scale, self._support)
+            steepest = float(tilts.theta(1, TILTS.first))
+            if span < math.inf and steepest * span + log_best > SETTINGS.most_at_first:
+                upper *= 2.0
+                continue
             thetas, log_mgfs = tilts.ladder(1, 1)
             is_gentle = not log_mgfs[0] - thetas[0] * self._mean > SETTINGS.most_at_first
             # The scale of a value's own paths is that of its tilt.
