@@ -367,7 +367,8 @@ class ContourInversion:
         affordable = int(min(self._n_affordable(contour), most_work / work))
         # A short first contour may be followed to a third beyond the usual length.
         most = min(affordable if n_nodes == first else max(affordable, 4 * first // 3), whole)
-        if first > affordable and (most_work < math.inf or not self._tilts.few_blocks):
+        longest = affordable if most_work < math.inf else 2 * affordable
+        if first > longest and (most_work < math.inf or not self._tilts.few_blocks):
             return found
         returns = self._returns(contour)
         log_bound = self._tilts.cheap_log_bound(s, sign)
