@@ -274,7 +274,10 @@ class ComputedDistribution(BothSides):
         inversion = solver("lists and contours", inverted, ACCEPTED)
         if self._n_blocks > SETTINGS.most_blocks_of_conditioning:
             fewer = solver("fewer blocks", self._tail_of_fewer_blocks, UNKNOWN)
-            return [inversion, fewer] if self._tails.merges else [inversion]
+            if not self._tails.merges or self._n_blocks == self._n_samples:
+                return [inversion, fewer] if self._tails.merges else [inversion]
+            jumps = solver("fewer blocks at jumps", self._tail_of_jumps, UNKNOWN)
+            return [jumps, solver("lists and contours", inverted, UNKNOWN), fewer]
         later = SETTINGS.worth_conditioning
         if self._tolerance:
             later = SETTINGS.worth_conditioning_roughly
@@ -303,6 +306,13 @@ class ComputedDistribution(BothSides):
         found.error.merging[:] += merging + coarse.error.total
         unknown = np.flatnonzero(~known)
         found.put(unknown, TailEstimates.unknown(unknown.shape))
+        return found
+
+    def _tail_of_jumps(self, t: Floats, sign: int) -> TailEstimates:
+        """The same where no tilt puts the mean near a value."""
+        found, jumps = TailEstimates.unknown(t.shape), self._tails.jumps(t, sign)
+        if jumps.any():
+            found.put(np.flatnonzero(jumps), self._tail_of_fewer_blocks(t[jumps], sign))
         return found
 
     @cached_property

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.canonical import CanonicalSum, Form, step_of
 from sklearn_rankinf._engine.estimates import (
@@ -415,13 +416,20 @@ class Tails:
 
     # Contours
 
+    def jumps(self, t: Floats, sign: int) -> NDArray[np.bool_]:
+        """Whether no tilt puts the mean near a value."""
+        return self._contour.jumps(t, sign)
+
     def _contour_tail(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
         """Contours; far above the mean, where merging errs more, with blocks merged less."""
         if not (self.merges and sign > 0):
-            found = self._contour.tail(t, sign)
+            found = TailEstimates.unknown(t.shape)
+            jumps = self.jumps(t, sign)
+            found.put(np.flatnonzero(~jumps), self._contour.tail(t[~jumps], sign))
             for contour in self._more_contours:
                 accepted = accepted_error(self._tolerance, found.log_p)
-                weak = np.flatnonzero(~(found.error.total <= accepted) | np.isinf(found.log_p))
+                is_weak = ~(found.error.total <= accepted) | np.isinf(found.log_p)
+                weak = np.flatnonzero(is_weak & ~jumps)
                 if weak.size:
                     found.put_better(weak, contour.tail(t[weak], sign))
             unknown = np.flatnonzero(np.isinf(found.error.total))

@@ -33,7 +33,7 @@ from sklearn_rankinf import (
 from sklearn_rankinf._engine.canonical import CanonicalSum
 from sklearn_rankinf._engine.distribution import ComputedDistribution
 from sklearn_rankinf._engine.estimates import TailEstimates, accepted_error
-from sklearn_rankinf._engine.inversion import band_limited
+from sklearn_rankinf._engine.inversion import band_limited, paths_of_tail
 from sklearn_rankinf._engine.inversion.band_limited import majorant_and_gap
 from sklearn_rankinf._engine.inversion.bands import tilted_bands
 from sklearn_rankinf._engine.inversion.contour import ContourInversion
@@ -258,11 +258,13 @@ def test_bounds_of_metrics_enclose_enumeration(name, sizes, m):
     assert n_known > 0.5 * len(values)
 
 
-@pytest.mark.parametrize("log_share", [-12.0, -1.0])
+@pytest.mark.parametrize("left_out", [-12.0, -1.0])
 @pytest.mark.parametrize(("sizes", "m"), [([1, 2, 3, 4, 5, 6], 4), ([5] * 5, 7), ([50, 50], 20)])
-def test_paths_of_a_value_and_the_bound_of_all_others(sizes, m, log_share, monkeypatch):
-    settings = dataclasses.replace(band_limited.SETTINGS, costly=-1.0, log_share=log_share)
+def test_paths_of_a_value_and_the_bound_of_all_others(sizes, m, left_out, monkeypatch):
+    settings = dataclasses.replace(band_limited.SETTINGS, costly=-1.0)
     monkeypatch.setattr(band_limited, "SETTINGS", settings)
+    settings = dataclasses.replace(paths_of_tail.SETTINGS, left_out=left_out)
+    monkeypatch.setattr(paths_of_tail, "SETTINGS", settings)
     values, shares = enumerated(sizes, m, average_precision(sizes))
     distribution = ComputedDistribution(AveragePrecision(), sum(sizes), m, np.array(sizes))
     at, n_known = [int(share * (len(values) - 1)) for share in (0.3, 0.6, 0.8, 0.95, 1.0)], 0

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rankinf._engine.estimates import TailEstimates, accepted_error, without_merging
-from sklearn_rankinf._engine.inversion.tilts import EXTREME, TILTS, Tilts
+from sklearn_rankinf._engine.inversion.tilts import EXTREME, TILTS, Tilts, TiltsOfPaths
 from sklearn_rankinf._engine.inversion.transform import Transform
 from sklearn_rankinf._statistics import Complexes, Floats, Integers, cached_method, cached_property
 
@@ -75,15 +75,9 @@ class BandSettings:
     saves: float = 3.0
     most_excess: float = 8.0
     # Nodes times products of the band of a value, and for each block, above which the paths that
-    # carry its tail are looked for, up to a multiple of what is affordable, with tilts at these
-    # steps of the ladder; the log of the share of the tail's bound that they may leave out, and the
-    # scale of their tilts.
+    # carry its tail are looked for.
     costly: float = 3e7
     costly_by_block: float = 9e4
-    too_costly: float = 20.0
-    steps: tuple[float, ...] = (-1.0, -0.5, 0.0, 0.5, 1.0)
-    log_share: float = -12.0
-    turns_at_scale: float = 10.0
     # Periods are 2**(1 / periods_of_octave) apart.
     periods_of_octave: int = 4
     # Share of the tilted total below which a path is left out without a tolerance, and of all paths
@@ -169,7 +163,7 @@ class BandLimitedTails:
             thetas, log_mgfs = tilts.ladder(1, 1)
             is_gentle = not log_mgfs[0] - thetas[0] * self._mean > SETTINGS.most_at_first
             # The scale of a value's own paths is that of its tilt.
-            if is_gentle or self._transform.is_limited or upper >= SETTINGS.largest_scale * scale:
+            if is_gentle or upper >= SETTINGS.largest_scale * scale:
                 return tilts
             upper *= 2.0
 
@@ -255,14 +249,15 @@ class BandLimitedTails:
     ) -> None:
         """Tighten the bounds of some values, in place, with aliases of that size at most."""
         lower, upper, decay = bounds
-        places, periods = self._planned(s[open_], sign, log_aliases)
-        alone = np.zeros(open_.size, dtype=bool)
-        for at, i in enumerate(open_.tolist()):
-            own = self._own_bounds(float(s[i]), float(places[at]), float(periods[at]), sign)
-            if own is not None:
-                alone[at] = True
+        left = []
+        for i in open_.tolist():
+            own = self._own_bounds(float(s[i]), sign)
+            if own is None:
+                left.append(i)
+            else:
                 lower[i], upper[i], decay[i] = own
-        open_, places, periods = open_[~alone], places[~alone], periods[~alone]
+        open_ = np.array(left, dtype=np.int64)
+        places, periods = self._planned(s[open_], sign, log_aliases)
         for place, period in sorted(set(zip(places.tolist(), periods.tolist(), strict=True))):
             of_period = open_[(places == place) & (periods == period)]
             if math.isnan(period):
@@ -278,35 +273,34 @@ class BandLimitedTails:
                     decay[same] = float(self._turns(sign, place, period)) / n
 
     @cached_method
-    def _own_bounds(
-        self, s: float, place: float, period: float, sign: int
-    ) -> tuple[float, float, float] | None:
+    def _own_bounds(self, s: float, sign: int) -> tuple[float, float, float] | None:
         """The bounds of a value from the paths that carry its tail, where others are costly."""
-        if math.isnan(period) or not self._support[0] <= s <= self._support[1]:
+        if self._transform.is_limited or not self._support[0] <= s <= self._support[1]:
             return None
-        theta = float(self._tilts.theta(sign, place))
-        exponent = self._tilts.exponents(sign, np.full((1, 1), place), np.array([s]))[0]
-        width = min(float(self._wanted(exponent)[0]), SETTINGS.useful)
-        work = self._transform.work(theta, place > EXTREME)
-        costly = max(SETTINGS.costly, SETTINGS.costly_by_block * self._transform.n_blocks)
-        # Paths of their own take a few times less work.
-        most = SETTINGS.too_costly * self._useful_work
-        if not costly < width * self._turns(sign, place, period) * work <= most:
+        if not (self._transform.jumps(s, sign) or self._is_costly(s, sign)):
             return None
-        tilts = self._tilts.theta(sign, place + np.array(SETTINGS.steps))
-        found = self._transform.limited(tilts, s, SETTINGS.log_share)
+        found = self._transform.limited(s, sign)
         if found is None:
             return None
-        transform, log_rest = found
-        scale = SETTINGS.turns_at_scale / abs(theta)
-        numbers = self._n_samples, self._mean, scale, self._support, self._tolerance
-        # A ladder of tilts starts far from the one that is known.
-        means = self._transform.means if self._tolerance else None
-        own = None if means is None else Tilts(transform, scale, scale, self._support, means=means)
-        tails = BandLimitedTails(transform, *numbers, own)
+        numbers = self._n_samples, self._mean, found.deviation, self._support, self._tolerance
+        tilts = TiltsOfPaths(found.transform, found.tilt, found.deviation, self._support)
+        tails = BandLimitedTails(found.transform, *numbers, tilts)
         bounds = tails._bounds_of_tolerance(np.array([s]), sign, False)
         lower, upper, decay = (float(each[0]) for each in bounds)
-        return None if math.isinf(lower) else (lower, float(np.logaddexp(upper, log_rest)), decay)
+        upper = float(np.logaddexp(upper, found.log_rest))
+        return None if math.isinf(lower) else (lower, upper, decay)
+
+    def _is_costly(self, s: float, sign: int) -> bool:
+        """Whether a band of all paths takes long, or is not known."""
+        if not self._transform.has_paths:
+            return False
+        places, periods = self._planned(np.array([s]), sign, SETTINGS.log_aliases[0])
+        exponent = self._tilts.exponents(sign, places[None], np.array([s]))[0]
+        if not np.isfinite(exponent + periods).all():
+            return True
+        width = min(float(self._wanted(exponent)[0]), SETTINGS.useful)
+        costly = max(SETTINGS.costly, SETTINGS.costly_by_block * self._transform.n_blocks)
+        return bool(width * self._cost(sign, places, periods)[0] > costly)
 
     def _planned(self, s: Floats, sign: int, log_aliases: float) -> tuple[Floats, Floats]:
         """Index of a tilt and of a period for each value; nan where no tilt is known.

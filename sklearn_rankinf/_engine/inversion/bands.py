@@ -59,8 +59,6 @@ class BandSettings:
     hits: float = 12.0
     # Widths of the windows that are tried, relative to the first.
     widths: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0)
-    # Log of the share of the bound of a tail beyond which its paths must leave room in the window.
-    log_outside: float = -35.0
     # Range of the logarithms of a factor within which products of two floats are safe.
     log_range: float = 300.0
     # Logarithms that take as long as a part of a convolution.
@@ -180,10 +178,15 @@ def windows(
 
     All paths are feasible, and nothing has to be balanced, where hits are few.
     """
-    feasible = feasible_bands(increments, n_positives)
     if n_positives <= SETTINGS.few_hits:
+        feasible = feasible_bands(increments, n_positives)
         return feasible, np.zeros((increments.sizes.size, 1))
     hits, balance, _ = mean_paths(increments, n_positives, np.asarray(tilts))
+    return around_paths(increments, n_positives, hits, width), balance
+
+
+def around_paths(increments: Increments, n_positives: int, hits: Floats, width: float) -> Bands:
+    """Generous bands around paths of mean hits (rows)."""
     variance = hits * (1.0 - hits / increments.sizes)
     up_to = np.cumsum(variance, axis=1)
     # The path is a bridge, given its end. Hits near the top attract each other, hence a number of
@@ -200,7 +203,7 @@ def windows(
         np.ceil((hits + in_block).max(axis=0)).astype(np.int64),
         np.floor((hits - in_block).min(axis=0)).astype(np.int64),
     )
-    return window.intersection(feasible), balance
+    return window.intersection(feasible_bands(increments, n_positives))
 
 
 def balances(
@@ -208,22 +211,17 @@ def balances(
 ) -> Floats:
     """Increase of the log weight of later blocks by one more hit up to a block (rows), by tilt.
 
-    A forward pass that multiplies row h by ``exp(balance h)`` keeps its rows at one level. Where
-    the heavier path lies outside of limits, it is that of the path in their middle.
+    A forward pass that multiplies row h by ``exp(balance h)`` keeps its rows at one level. Within
+    limits it is that of the path in their middle.
     """
     tilts = np.atleast_1d(tilts)
-    balance, heavier = mean_paths(increments, n_positives, tilts, *_ROUGHLY)[1:]
     if limits is None:
-        return balance
-    before = np.cumsum(heavier, axis=1)
-    is_inside = ((before >= limits.low - 1) & (before <= limits.high + 1)).all(axis=1)
-    if is_inside.all():
-        return balance
+        return mean_paths(increments, n_positives, tilts, *_ROUGHLY)[1]
     middle = np.diff(0.5 * (limits.low + limits.high), prepend=0.0)[None]
     even = np.full((tilts.size, 1), logit(n_positives / increments.n_samples))
-    log_odds = tilts[:, None] * _gain_of_a_hit(increments, middle)
+    log_odds = tilts[:, None] * gain_of_a_hit(increments, middle)
     shift = hits_at_odds(increments.sizes.astype(float), n_positives, log_odds, even, 1.0)[1]
-    return np.where(is_inside, balance, _balance(increments, n_positives, tilts, middle, shift))
+    return _balance(increments, n_positives, tilts, middle, shift)
 
 
 def _balance(
@@ -301,7 +299,7 @@ def _self_consistent_hits(
     shift = np.full((tilts.size, 1), logit(n_positives / increments.n_samples))
     log_odds, moved = np.zeros(hits.shape), np.zeros(hits.shape)
     for step in range(most_steps):
-        before, log_odds = log_odds, tilts[:, None] * _gain_of_a_hit(increments, hits)
+        before, log_odds = log_odds, tilts[:, None] * gain_of_a_hit(increments, hits)
         # The mean change of the log odds starts Newton's method near its solution.
         weights = hits / n_positives
         shift = shift - (weights * (log_odds - before)).sum(axis=1, keepdims=True)
@@ -339,7 +337,7 @@ def _log_weight(increments: Increments, n_positives: int, tilts: Floats, hits: F
     return np.asarray(tilts * increments.total(hits) - (sizes * divergence).sum(axis=1))
 
 
-def _gain_of_a_hit(c: Increments, hits: Floats) -> Floats:
+def gain_of_a_hit(c: Increments, hits: Floats) -> Floats:
     """Derivative of the mean of S by the hits in each block."""
     before = np.cumsum(hits, axis=1) - hits
     others = 2.0 * hits * (1.0 - 1.0 / c.sizes)
@@ -348,7 +346,7 @@ def _gain_of_a_hit(c: Increments, hits: Floats) -> Floats:
 
 
 def _gain_in_later_blocks(c: Increments, hits: Floats) -> Floats:
-    """The part of `_gain_of_a_hit` that comes from the hits in later blocks."""
+    """The part of `gain_of_a_hit` that comes from the hits in later blocks."""
     crossed = c.cross * hits
     return np.asarray(crossed.sum(axis=1, keepdims=True) - np.cumsum(crossed, axis=1))
 
@@ -424,7 +422,7 @@ def _bands_in(
     window: Bands,
 ) -> tuple[Bands, float] | None:
     """`tilted_bands` among the paths in a window; None if they do not lead to the end."""
-    shares = _shares(increments, n_positives, np.array([tilt]), window)
+    shares = path_shares(increments, n_positives, np.array([tilt]), window)
     if shares is None:
         return None
     ends, left_out = np.empty((4, window.low.size), dtype=np.int64), 0.0
@@ -443,7 +441,7 @@ _Shares: TypeAlias = tuple[int, Floats, Integers, Floats]
 
 
 @np.errstate(divide="ignore")
-def _shares(
+def path_shares(
     increments: Increments, n_positives: int, tilts: Floats, window: Bands
 ) -> tuple[list[_Shares], Floats] | None:
     """Log shares in the tilted totals, up to a constant of each block, and logs of the totals.
@@ -482,73 +480,6 @@ def _shares(
         future = step.backward(ahead)
         future = future - future.max(axis=1, keepdims=True)
     return shares[::-1], log_total
-
-
-@np.errstate(divide="ignore")
-def bands_of_tail(
-    increments: Increments, n_positives: int, tilts: Floats, t: float, log_share: float
-) -> tuple[Bands, float] | None:
-    """Paths that carry the tail beyond t, and the log of a bound of all others in it.
-
-    The part of the tail with h hits up to a block, or in it, has a Chernoff bound of each tilt:
-    its share of the tilted total times ``exp(K - tilt t)``. The lowest of these bounds are left out
-    from both ends while their sum is less than ``exp(log_share)`` times a bound of the tail. None
-    if the widest window is too narrow.
-    """
-    feasible = feasible_bands(increments, n_positives)
-    for width in SETTINGS.widths:
-        window, _ = windows(increments, n_positives, tilts, width)
-        bounds = _log_bounds_of_parts(increments, n_positives, tilts, t, window)
-        if bounds is None:
-            return None
-        log_tail = float(min(map(_log_sum, itertools.chain(*bounds))))
-        spread = log_tail - math.log(4 * increments.sizes.size)
-        inside, _ = _carrying_parts(window, bounds, spread + SETTINGS.log_outside)
-        if inside.has_room_in(window, feasible):
-            found, log_rest = _carrying_parts(window, bounds, spread + log_share)
-            return found.ascending(), log_rest
-    return None
-
-
-_Parts: TypeAlias = tuple[list[Floats], list[Floats]]
-
-
-def _log_bounds_of_parts(
-    increments: Increments, n_positives: int, tilts: Floats, t: float, window: Bands
-) -> _Parts | None:
-    """Logs of the lowest Chernoff bounds of parts of a tail: by hits up to a block, and in it."""
-    found = _shares(increments, n_positives, tilts, window)
-    if found is None:
-        return None
-    of_rows, of_hits = [], []
-    exponents = found[1] - tilts * t
-    n_rows = (window.high - window.low + 1).tolist()
-    for size, low, (first, rows, _, hits) in zip(
-        n_rows, window.low.tolist(), found[0], strict=True
-    ):
-        of_rows.append(np.full(size, -np.inf))
-        for logs, bounds in ((rows, of_rows[-1][first - low :]), (hits, np.empty(hits.shape[1]))):
-            bounds[: logs.shape[1]] = (logs + (exponents - _log_sum(logs))[:, None]).min(axis=0)
-        of_hits.append(bounds)
-    return of_rows, of_hits
-
-
-def _carrying_parts(window: Bands, bounds: _Parts, log_end: float) -> tuple[Bands, float]:
-    """Paths but for the ends of each block that add up to less; log of the sum of all ends."""
-    of_rows, of_hits = (np.array([_ends(each, log_end) for each in part]).T for part in bounds)
-    low, high = window.low + of_rows[:2].astype(np.int64)
-    least, most = window.least + of_hits[:2].astype(np.int64)
-    return Bands(low, high, most, least), float(_log_sum(np.append(of_rows[2], of_hits[2])))
-
-
-def _ends(logs: Floats, log_end: float) -> tuple[int, int, float]:
-    """First and last place but for ends that add up to less; and log of the sum of both ends."""
-    up_to, down_to = (np.logaddexp.accumulate(each) for each in (logs, logs[::-1]))
-    first = min(int(np.searchsorted(up_to, log_end)), logs.size - 1)
-    n_last = min(int(np.searchsorted(down_to, log_end)), logs.size - 1 - first)
-    before = up_to[first - 1] if first else -math.inf
-    beyond = down_to[n_last - 1] if n_last else -math.inf
-    return first, logs.size - 1 - n_last, float(np.logaddexp(before, beyond))
 
 
 def _kept(log_weights: Floats, log_share: float) -> tuple[int, int, float]:
@@ -628,7 +559,7 @@ class _Step:
         n_rows, n_hits = self._past.shape[1], self.y.size
         if n_hits <= 2:
             rows = (ahead[:, i : i + n_rows] + self._past for i in range(n_hits))
-            return np.asarray(self._of_hits + np.array([_log_sum(each) for each in rows]).T)
+            return np.asarray(self._of_hits + np.array([log_sum(each) for each in rows]).T)
         sums = _log_convolution(ahead, self._past[:, ::-1])
         return np.asarray(self._of_hits + sums[:, n_rows - 1 : n_rows - 1 + n_hits])
 
@@ -687,7 +618,7 @@ def _log_convolution_of_many(log_a: Floats, log_b: Floats) -> Floats:
     return log_sums
 
 
-def _log_sum(logs: Floats) -> Floats:
+def log_sum(logs: Floats) -> Floats:
     """Logs of the sums along the last axis; -inf of nothing."""
     top = np.maximum(logs.max(axis=-1, keepdims=True), np.finfo(float).min)
     return np.asarray(top[..., 0] + np.log(np.exp(logs - top).sum(axis=-1)))

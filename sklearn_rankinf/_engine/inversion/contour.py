@@ -38,7 +38,7 @@ from sklearn_rankinf._engine.estimates import (
     without_merging,
 )
 from sklearn_rankinf._engine.inversion.nodes import Nodes, Returns, first_nodes_and_returns
-from sklearn_rankinf._engine.inversion.tilts import EXTREME, Tilts
+from sklearn_rankinf._engine.inversion.tilts import EXTREME, Tilts, TiltsOfPaths
 from sklearn_rankinf._engine.inversion.transform import Transform, largest_increment
 from sklearn_rankinf._statistics import Complexes, Floats, Increments, Integers, cached_method
 
@@ -107,13 +107,9 @@ class ContourSettings:
     patience: int = 3
     progress: float = 0.7
 
-    # The paths that carry the tail of a value are found with tilts at such steps of the ladder from
-    # the saddle point, and with more if the error is larger than this; the log of the share of the
-    # tail's bound that they may leave out, and the scale of their tilts.
-    steps: tuple[tuple[float, ...], ...] = ((0.0, 1.0), (0.0, 1.0, 2.0, 3.0))
-    enough_of_paths: float = 1e-2
-    log_share: float = -22.0
-    turns_at_scale: float = 1.82
+    # First nodes times products above which a contour of a distribution that is not dense is not
+    # computed far out: the paths that carry the tail of a value take less time.
+    costly_far: float = 3e8
 
     # Samples of the transform beyond the first nodes: where the number of positives in a single
     # block varies by several, or blocks with ties are no more than this; of dense distributions and
@@ -172,6 +168,8 @@ class ContourInversion:
         period.
     most_work : float, optional
         Nodes times products of the longest contour; those of the settings by default.
+    tilts : Tilts, optional
+        Tilts of the transform, if they are known.
     """
 
     def __init__(
@@ -184,6 +182,7 @@ class ContourInversion:
         span: float = 0.0,
         near_periods: Floats | None = None,
         most_work: float | None = None,
+        tilts: Tilts | None = None,
     ) -> None:
         self._transform, self._span, self._tolerance = transform, span, tolerance
         self._most_work = SETTINGS.most_work if most_work is None else most_work
@@ -193,7 +192,7 @@ class ContourInversion:
         self._is_rough = tolerance >= ROUGH_TOLERANCE
         is_steep = upper > scale or transform.merged
         is_rough = span > 0.0 or (is_steep and not (transform.merged and self._is_rough))
-        self._tilts = Tilts(transform, upper, lower, bounds, is_rough)
+        self._tilts = tilts or Tilts(transform, upper, lower, bounds, is_rough)
         self.log_bound, self.cheap_log_bound = self._tilts.log_bound, self._tilts.cheap_log_bound
         self.unbounded_up_to = self._tilts.unbounded_up_to
         self._is_dense, self._is_coarse = self._tilts.is_dense, self._tilts.is_coarse
@@ -236,35 +235,36 @@ class ContourInversion:
     @property
     def may_be_limited(self) -> bool:
         """Whether tails may come from contours of the paths that carry them alone."""
-        return self._is_dense and self._transform.has_paths and not self._transform.is_limited
+        return self._transform.has_paths and not self._transform.is_limited
+
+    def jumps(self, s: Floats, sign: int) -> NDArray[np.bool_]:
+        """Whether no tilt puts the mean near a value."""
+        return np.array([self._transform.jumps(value, sign) for value in s.tolist()], dtype=bool)
 
     def tail_of_paths(self, s: Floats, sign: int) -> TailEstimates:
         """The same, each from a contour of the paths that carry it.
 
         Other paths, between the humps of a tilted distribution, make its contours long.
         """
-        found = TailEstimates.unknown(s.shape)
-        inside = np.flatnonzero(np.isfinite(self.cheap_log_bound(s, sign)))
-        for i, place in zip(inside, self._tilts.saddle(s[inside], sign).tolist(), strict=True):
-            found.put(np.array([i]), self._tail_of_paths(float(s[i]), sign, place))
+        found, (low, high) = TailEstimates.unknown(s.shape), self._tilts.support
+        for i in np.flatnonzero((low <= s) & (s <= high)):
+            found.put(np.array([i]), self._tail_of_paths(float(s[i]), sign))
         return found
 
     @cached_method
-    def _tail_of_paths(self, s: float, sign: int, place: float) -> TailEstimates:
+    def _tail_of_paths(self, s: float, sign: int) -> TailEstimates:
         """The tail of one value; unknown if the paths that carry it are not found."""
-        found = TailEstimates.unknown((1,))
-        for steps in SETTINGS.steps:
-            tilts = self._tilts.theta(sign, place + np.array(steps))
-            limited = self._transform.limited(tilts, s, SETTINGS.log_share)
-            if limited is not None:
-                (transform, log_rest), scale = limited, SETTINGS.turns_at_scale / abs(tilts[0])
-                numbers = scale, scale, self._tilts.support, self._tolerance, self._span
-                inversion = ContourInversion(transform, *numbers, self._near_periods)
-                found = inversion.tail(np.array([s]), sign)
-                rest = exp_of_error(log_rest - np.maximum(found.log_p, log_rest))
-                found.error.truncation[:] += rest
-                if found.error.total[0] <= SETTINGS.enough_of_paths:
-                    break
+        limited = self._transform.limited(s, sign)
+        if limited is None:
+            return TailEstimates.unknown((1,))
+        numbers = limited.deviation, limited.deviation, self._tilts.support, self._tolerance
+        tilts = TiltsOfPaths(limited.transform, *limited[2:], self._tilts.support)
+        inversion = ContourInversion(
+            limited.transform, *numbers, self._span, self._near_periods, tilts=tilts
+        )
+        found = inversion.tail(np.array([s]), sign)
+        rest = limited.log_rest - np.maximum(found.log_p, limited.log_rest)
+        found.error.truncation[:] += exp_of_error(rest)
         return found
 
     def tilts(self, s: Floats, sign: int) -> Floats:
@@ -368,10 +368,13 @@ class ContourInversion:
         # A short first contour may be followed to a third beyond the usual length.
         most = min(affordable if n_nodes == first else max(affordable, 4 * first // 3), whole)
         longest = affordable if most_work < math.inf else 2 * affordable
-        if first > longest and (most_work < math.inf or not self._tilts.few_blocks):
+        is_too_long = first > longest and (most_work < math.inf or not self._tilts.few_blocks)
+        log_bound = self._tilts.cheap_log_bound(s, sign)
+        is_far = self.may_be_limited and bool(np.all(log_bound < SETTINGS.log_far))
+        is_costly = is_far and not self._is_dense and n_nodes * work > SETTINGS.costly_far
+        if is_too_long or is_costly:
             return found
         returns = self._returns(contour)
-        log_bound = self._tilts.cheap_log_bound(s, sign)
         truncation = math.inf
         while open_.size:
             nodes = self._nodes(contour, n_nodes)

@@ -19,7 +19,6 @@ from sklearn_rankinf._engine.inversion.bands import (
     Bands,
     balanced_bands,
     balances,
-    bands_of_tail,
     feasible_bands,
     mean_hits,
     tilted_bands,
@@ -27,10 +26,12 @@ from sklearn_rankinf._engine.inversion.bands import (
     windows,
 )
 from sklearn_rankinf._engine.inversion.forward_pass import log_transform
+from sklearn_rankinf._engine.inversion.paths_of_tail import jumps_over, paths_of_tail
 from sklearn_rankinf._engine.inversion.sums_of_weights import TiltedSum, is_quick_sum
 from sklearn_rankinf._engine.inversion.transform import (
     ROUNDING,
     SEVERAL,
+    Limited,
     has_large_blocks,
     largest_increment,
 )
@@ -236,16 +237,19 @@ class RankingTransform:
             return None
         return partial(values_of_mean_paths, self._increments, self._n_positives)
 
-    def limited(
-        self, tilts: Floats, t: float, log_share: float
-    ) -> tuple[RankingTransform, float] | None:
+    @cached_method
+    def jumps(self, t: float, sign: int) -> bool:
+        return not self.is_limited and jumps_over(self._coarse, self._n_positives, t, sign)
+
+    @cached_method
+    def limited(self, t: float, sign: int) -> Limited | None:
         if self.merged or self.is_limited:
             return None
         blocks, m = self._increments, self._n_positives
-        found = bands_of_tail(blocks, m, tilts, t, log_share)
+        found = paths_of_tail(blocks, m, t, sign)
         if found is None:
             return None
-        return RankingTransform(blocks, blocks, m, limits=found[0]), found[1]
+        return Limited(RankingTransform(blocks, blocks, m, limits=found.bands), *found[1:])
 
     def work(self, theta: float, is_extreme: bool) -> float:
         return self._bands_at(theta, is_extreme, coarse=False).work()
@@ -329,7 +333,10 @@ class SumOfWeights(RankingTransform):
 
     has_paths = False
 
-    def limited(self, tilts: Floats, t: float, log_share: float) -> None:
+    def jumps(self, t: float, sign: int) -> bool:
+        return False
+
+    def limited(self, t: float, sign: int) -> None:
         return None
 
     def work(self, theta: float, is_extreme: bool) -> float:

@@ -123,6 +123,7 @@ class Tilts:
         means: Callable[[Floats], Floats] | None = None,
     ) -> None:
         self._transform, self._means = transform, means
+        self._has_ladder = means is None
         self.scales = {1: upper, -1: lower}
         self.support = support
         self.few_blocks = transform.n_blocks <= FEW_BLOCKS
@@ -274,7 +275,7 @@ class Tilts:
         Those of the ladder are enough where the tilt is of few standard deviations.
         """
         thetas, at = self.theta(side, place + _STEPS), place - TILTS.first + _STEPS
-        known = np.empty(0) if self._means is not None else self.ladder(side, 1)[1]
+        known = self.ladder(side, 1)[1] if self._has_ladder else np.empty(0)
         is_inside = known.size and at[0] == np.clip(round(at[0]), 2, known.size - 3)
         if is_inside and abs(thetas[0]) * self.deviation(side, place) <= TILTS.few_deviations:
             whole = np.clip(np.round(at), 0, known.size - 1).astype(int)
@@ -332,7 +333,7 @@ class Tilts:
 
     def deviation(self, side: int, index: float) -> float:
         """Standard deviation under a tilt, by differences of the ladder; nan if not known."""
-        if self._means is not None:
+        if not self._has_ladder:
             return self._deviation_around(side, index)
         place = max(round(index) - TILTS.first, 1)
         around = slice(place - 1, place + 2)
@@ -411,6 +412,41 @@ class Tilts:
             entropy = log_mgfs - thetas * np.gradient(log_mgfs, thetas)
             limits = TILTS.decay * (entropy - self._transform.log_placement) - TILTS.margin
         return np.where(np.isfinite(limits), np.minimum(limits, TILTS.excess_dense), -np.inf)
+
+
+class TiltsOfPaths(Tilts):
+    """Tilts around the known one of the paths that carry one tail.
+
+    Parameters
+    ----------
+    transform : Transform
+        The transform of these paths.
+    tilt, deviation : float
+        The tilt under which their mean is near the value, and the standard deviation there.
+    support : tuple of float
+        Values that the support does not exceed.
+    """
+
+    def __init__(
+        self, transform: Transform, tilt: float, deviation: float, support: tuple[float, float]
+    ) -> None:
+        super().__init__(transform, deviation, deviation, support)
+        self._has_ladder = False
+        # Contours under smaller tilts run into the pole at 0.
+        self._place = math.log(max(abs(tilt) * deviation, 1.0)) / math.log(TILTS.ratio)
+
+    def saddle(self, s: Floats, side: int) -> Floats:
+        return self._moved(np.full(s.shape, self._place), s, side)
+
+    def choose(self, s: Floats, side: int) -> tuple[Floats, Floats]:
+        return self.saddle(s, side), self.log_bound(s, side)
+
+    def log_bound(self, s: Floats, side: int, enough: float = -math.inf) -> Floats:
+        thetas, log_mgfs = self.around(side, self._place)
+        return np.asarray((log_mgfs[:, None] - np.outer(thetas, s)).min(axis=0))
+
+    def cheap_log_bound(self, s: Floats, side: int, steepest: float = 0.0) -> Floats:
+        return self.log_bound(s, side)
 
 
 def _deviation(thetas: Floats, log_mgfs: Floats) -> float:

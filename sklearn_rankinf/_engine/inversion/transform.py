@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -89,11 +89,26 @@ class Transform(Protocol):
     def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
         """Log transforms at nodes of the contour through a tilt; of blocks merged more if so."""
 
-    def limited(self, tilts: Floats, t: float, log_share: float) -> tuple[Transform, float] | None:
-        """The transform of the paths that carry the tail beyond t; log of a bound of the rest.
+    def jumps(self, t: float, sign: int) -> bool:
+        """Whether no tilt puts the mean near t, on the tail's side of the mean."""
+
+    def limited(self, t: float, sign: int) -> Limited | None:
+        """The transform of the paths that carry the tail beyond t.
 
         None if there are no paths, they are limited already, or are not found.
         """
+
+
+class Limited(NamedTuple):
+    """The transform of some paths, the log of a bound of the rest of the tail, and their tilt.
+
+    The tilt puts their mean near the value; the deviation is that of the statistic there.
+    """
+
+    transform: Transform
+    log_rest: float
+    tilt: float
+    deviation: float
 
 
 class WithoutPaths:
@@ -105,7 +120,10 @@ class WithoutPaths:
     def left_out(self, theta: float, is_extreme: bool) -> float:
         return 0.0
 
-    def limited(self, tilts: Floats, t: float, log_share: float) -> None:
+    def jumps(self, t: float, sign: int) -> bool:
+        return False
+
+    def limited(self, t: float, sign: int) -> None:
         return None
 
 
