@@ -45,7 +45,7 @@ PROBLEMS = {
     "lower tail": (lambda: ap_below(1000, 100, -2.5), {"contour"}),
     "complement": (lambda: metric("roc_auc", 1000, 500, -20.0), {"upper bound"}),
     "few levels far up": (
-        lambda: metric("average_precision", 2000, 30, 16.0, tie_sizes=[40] * 50),
+        lambda: metric("average_precision", 2000, 300, 16.0, tie_sizes=[400] * 5),
         {"band-limited bounds"},
     ),
     "steep": (lambda: ap(10_000, 50, 1.0, 5.0, 20.0), {"stratified contour"}),

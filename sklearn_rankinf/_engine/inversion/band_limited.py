@@ -146,12 +146,12 @@ class BandLimitedTails:
         """Tilts of which the first one upwards leaves the distribution near its mean.
 
         Sums that are convex in the hits of a block jump from their body to its far end. With a
-        tolerance means lead to the tilts.
+        tolerance tilts are known.
         """
         upper = scale = self._scale
-        means = self._transform.means
-        if self._tolerance and means is not None:
-            return Tilts(self._transform, scale, scale, self._support, means=means)
+        if self._tolerance and self._transform.finds_tilts:
+            known = self._transform.tilt_at
+            return Tilts(self._transform, scale, scale, self._support, known=known)
         # No value is rarer than one placement.
         span, log_best = self._support[1] - self._mean, self._transform.log_placement
         while True:

@@ -4,7 +4,7 @@ Average precision is convex in the hits of a block: between two humps of its til
 no tilt puts its mean at the value, and Chernoff's bound of the whole tail is far from it. The tail
 itself is carried by paths near one of the least relative entropy among those with the value
 (:func:`_paths_at_value`). Given the number of hits up to a block, or in it, a tilt does put the
-mean there, and the Chernoff bounds of the parts of a tail tell which of them matter
+mean there, and the Chernoff bounds of the parts of a tail show which of them matter
 (:func:`paths_of_tail`). See "Band-limited bounds" in doc/theory.rst.
 """
 
@@ -66,31 +66,34 @@ class PathSettings:
 SETTINGS = PathSettings()
 
 
-class PathsOfTail(NamedTuple):
-    """Paths that carry a tail; the log of a bound of all others in it.
+class Path(NamedTuple):
+    """Mean hits of blocks, their tilt, the deviation of the value, and the relative entropy."""
 
-    The tilt puts their mean near the value; the deviation there is that of the tangent.
-    """
+    hits: Floats
+    tilt: float
+    deviation: float
+    entropy: float
+
+    def tilts(self) -> list[float]:
+        """Tilts whose bounds of the parts of a tail are tried."""
+        parts = [part * self.tilt for part in SETTINGS.parts]
+        return parts + [self.tilt + step / self.deviation for step in SETTINGS.steps]
+
+
+class PathsOfTail(NamedTuple):
+    """Paths that carry a tail, and the log of a bound of all others in it."""
 
     bands: Bands
     log_rest: float
-    tilt: float
-    deviation: float
 
 
-def jumps_over(increments: Increments, n_positives: int, t: float, sign: int) -> bool:
+def jumps_over(increments: Increments, n_positives: int, t: float, path: Path) -> bool:
     """Whether no tilt puts the mean near t: that of the path at t has its mean elsewhere."""
-    if increments.is_linear or _is_near_the_mean(increments, n_positives, t):
-        return False
-    paths = lowest_paths(increments, n_positives, t, sign)
-    if not paths:
-        return False
-    path = paths[0]
     value = values_of_mean_paths(increments, n_positives, np.array([path.tilt]))[0]
     return bool(abs(value - t) > SETTINGS.jump * path.deviation)
 
 
-def _is_near_the_mean(c: Increments, n_positives: int, t: float) -> bool:
+def is_near_the_mean(c: Increments, n_positives: int, t: float) -> bool:
     """Whether a value is near the mean, where the distribution has one hump."""
     even = n_positives * c.sizes / c.n_samples
     gains, variances = gain_of_a_hit(c, even[None])[0], even * (1.0 - n_positives / c.n_samples)
@@ -100,20 +103,17 @@ def _is_near_the_mean(c: Increments, n_positives: int, t: float) -> bool:
 
 @np.errstate(divide="ignore")
 def paths_of_tail(
-    increments: Increments, n_positives: int, t: float, sign: int
+    increments: Increments, n_positives: int, t: float, sign: int, paths: list[Path]
 ) -> PathsOfTail | None:
-    """Paths that carry the tail from t upwards (sign 1) or downwards (sign -1).
+    """Paths that carry the tail from t upwards (sign 1) or downwards (sign -1), near given ones.
 
     The part of the tail with h hits up to a block, or in it, has a Chernoff bound of each tilt: its
     share of the tilted total times ``exp(K - tilt t)``. The lowest of these bounds are left out
     from both ends. Bounds of other blocks are lower among the paths that are left, and more may be
-    left out. None if a window around the mean paths with value t is too narrow.
+    left out. None if a window around the given paths, whose mean is t, is too narrow.
     """
-    found = lowest_paths(increments, n_positives, t, sign)
-    if not found:
-        return None
-    hits = np.array([path.hits for path in found])
-    tilts = np.unique([tilt for path in found for tilt in path.tilts() if sign * tilt >= 0.0])
+    hits = np.array([path.hits for path in paths])
+    tilts = np.unique([tilt for path in paths for tilt in path.tilts() if sign * tilt >= 0.0])
     feasible = feasible_bands(increments, n_positives)
     for width in SETTINGS.widths:
         window = limits = around_paths(increments, n_positives, hits, width)
@@ -128,8 +128,7 @@ def paths_of_tail(
             if inside.has_room_in(window, feasible):
                 bands, log_ends = _carrying_parts(limits, bounds, spread + SETTINGS.left_out)
                 log_rest = float(np.logaddexp(log_rest, log_ends))
-                first = found[0]
-                return PathsOfTail(bands.ascending(), log_rest, first.tilt, first.deviation)
+                return PathsOfTail(bands.ascending(), log_rest)
             inside = inside.ascending().intersection(limits)
             if not inside.work() < SETTINGS.progress * limits.work():
                 break
@@ -137,21 +136,7 @@ def paths_of_tail(
     return None
 
 
-class _Path(NamedTuple):
-    """Mean hits of blocks, their tilt, the deviation of the value, and the relative entropy."""
-
-    hits: Floats
-    tilt: float
-    deviation: float
-    entropy: float
-
-    def tilts(self) -> list[float]:
-        """Tilts whose bounds of the parts of a tail are tried."""
-        parts = [part * self.tilt for part in SETTINGS.parts]
-        return parts + [self.tilt + step / self.deviation for step in SETTINGS.steps]
-
-
-def lowest_paths(increments: Increments, n_positives: int, t: float, sign: int) -> list[_Path]:
+def lowest_paths(increments: Increments, n_positives: int, t: float, sign: int) -> list[Path]:
     """Paths with the mean value t, the one with the least relative entropy first."""
     found = [
         path for path in _paths_at_value(increments, n_positives, t, sign) if sign * path.tilt > 0.0
@@ -162,7 +147,7 @@ def lowest_paths(increments: Increments, n_positives: int, t: float, sign: int) 
 
 def _paths_at_value(
     increments: Increments, n_positives: int, t: float, sign: int
-) -> Iterator[_Path]:
+) -> Iterator[Path]:
     """Paths with the mean value t whose relative entropy is the least around them.
 
     The statistic is replaced by its tangent at a path, whose own best path with the value is the
@@ -172,7 +157,7 @@ def _paths_at_value(
     sizes = increments.sizes.astype(float)
     even = n_positives * sizes / sizes.sum()
     mean = _mean_value(increments, even)
-    path: _Path | None = _Path(even, 0.0, math.inf, 0.0)
+    path: Path | None = Path(even, 0.0, math.inf, 0.0)
     for part in np.linspace(0.0, 1.0, SETTINGS.n_values + 1)[1:]:
         path = path and _next_path(increments, n_positives, mean + part * (t - mean), path)
     if path is not None:
@@ -184,13 +169,13 @@ def _paths_at_value(
     roots = np.roots([square, value - mean - square, mean - t])
     parts = np.sort(roots.real[(roots.imag == 0.0) & (roots.real > 0.0) & (roots.real < 1.0)])
     if parts.size:
-        start = _Path(even + parts[0] * end, 0.0, math.inf, 0.0)
+        start = Path(even + parts[0] * end, 0.0, math.inf, 0.0)
         other = _next_path(increments, n_positives, t, start)
         if other is not None and (path is None or _distance(other, path) > 1.0):
             yield other
 
 
-def _distance(path: _Path, other: _Path) -> float:
+def _distance(path: Path, other: Path) -> float:
     """Largest difference of the hits up to a block."""
     return float(np.abs(np.cumsum(path.hits - other.hits)).max())
 
@@ -202,7 +187,7 @@ def _mean_value(c: Increments, hits: Floats) -> float:
     return float(hits @ of_a_hit)
 
 
-def _next_path(increments: Increments, n_positives: int, t: float, path: _Path) -> _Path | None:
+def _next_path(increments: Increments, n_positives: int, t: float, path: Path) -> Path | None:
     """The path with the least relative entropy and the value t around a path; or None."""
     sizes = increments.sizes.astype(float)
     even = float(logit(n_positives / increments.n_samples))
@@ -214,7 +199,7 @@ def _next_path(increments: Increments, n_positives: int, t: float, path: _Path) 
         if found is None:
             return None
         hits, tilt, shift, deviation = found
-        last, path = path, _Path(hits, tilt, deviation, 0.0)
+        last, path = path, Path(hits, tilt, deviation, 0.0)
         if _distance(path, last) < SETTINGS.path_error:
             share, p = hits / sizes, n_positives / increments.n_samples
             entropy = sizes * (rel_entr(share, p) + rel_entr(1.0 - share, 1.0 - p))

@@ -9,8 +9,6 @@ is in `forward_pass`, and the rows are found in `bands`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 from scipy.special import gammaln
@@ -22,11 +20,16 @@ from sklearn_rankinf._engine.inversion.bands import (
     feasible_bands,
     mean_hits,
     tilted_bands,
-    values_of_mean_paths,
     windows,
 )
 from sklearn_rankinf._engine.inversion.forward_pass import log_transform
-from sklearn_rankinf._engine.inversion.paths_of_tail import jumps_over, paths_of_tail
+from sklearn_rankinf._engine.inversion.paths_of_tail import (
+    Path,
+    is_near_the_mean,
+    jumps_over,
+    lowest_paths,
+    paths_of_tail,
+)
 from sklearn_rankinf._engine.inversion.sums_of_weights import TiltedSum, is_quick_sum
 from sklearn_rankinf._engine.inversion.transform import (
     ROUNDING,
@@ -232,24 +235,39 @@ class RankingTransform:
         return self._limits is not None
 
     @property
-    def means(self) -> Callable[[Floats], Floats] | None:
-        if self._n_positives <= _FEW_HITS or self.merged or self.is_limited:
-            return None
-        return partial(values_of_mean_paths, self._increments, self._n_positives)
+    def finds_tilts(self) -> bool:
+        return self._n_positives > _FEW_HITS and not (self.merged or self.is_limited)
+
+    def tilt_at(self, t: float, sign: int) -> float:
+        paths = self._paths_at(t, sign)
+        return paths[0].tilt if paths else 0.0
 
     @cached_method
     def jumps(self, t: float, sign: int) -> bool:
-        return not self.is_limited and jumps_over(self._coarse, self._n_positives, t, sign)
+        blocks, m = self._coarse, self._n_positives
+        if self.is_limited or blocks.is_linear or is_near_the_mean(blocks, m, t):
+            return False
+        paths = self._paths_at(t, sign)
+        return bool(paths) and jumps_over(blocks, m, t, paths[0])
 
     @cached_method
     def limited(self, t: float, sign: int) -> Limited | None:
-        if self.merged or self.is_limited:
+        blocks, m, paths = self._increments, self._n_positives, self._paths_at(t, sign)
+        if self.merged or self.is_limited or not paths:
             return None
-        blocks, m = self._increments, self._n_positives
-        found = paths_of_tail(blocks, m, t, sign)
+        found = paths_of_tail(self._coarse, m, t, sign, paths)
         if found is None:
             return None
-        return Limited(RankingTransform(blocks, blocks, m, limits=found.bands), *found[1:])
+        limits = found.bands
+        if self._coarse is not blocks:
+            limits = limits.at(np.cumsum(self._coarse.sizes), np.cumsum(blocks.sizes))
+        transform = RankingTransform(blocks, blocks, m, limits=limits)
+        return Limited(transform, found.log_rest, paths[0].tilt, paths[0].deviation)
+
+    @cached_method
+    def _paths_at(self, t: float, sign: int) -> list[Path]:
+        """Paths with the mean value t, of blocks that are merged further."""
+        return lowest_paths(self._coarse, self._n_positives, t, sign)
 
     def work(self, theta: float, is_extreme: bool) -> float:
         return self._bands_at(theta, is_extreme, coarse=False).work()

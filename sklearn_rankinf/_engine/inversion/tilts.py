@@ -62,13 +62,9 @@ class TiltSettings:
     excess_of_grid: float = 1.0
     excess_of_place: float = 3.0
     most_moves: int = 8
-    # Tilts among which a mean is looked for: the first, their number and distance, and those of
-    # more between two of them; and of which part of a step the place found is a multiple.
-    first_of_means: float = -6.0
-    n_means: int = 8
-    step_of_means: float = 3.0
-    between_means: float = 0.5
-    grid_of_means: float = 0.25
+    # Least index of a tilt that is known, and of which part of a step its index is a multiple.
+    first_known: float = -6.0
+    grid_of_known: float = 0.25
     # Places of three tilts by which a deviation is computed.
     steps_of_deviation: tuple[float, ...] = (-0.25, 0.0, 0.25)
     # Standard deviations of a tilt, at most, for which others of the ladder hold aliases down.
@@ -108,9 +104,9 @@ class Tilts:
         Values that the support does not exceed.
     is_rough : bool, default=False
         Whether the distribution is not dense, however many placements there are.
-    means : callable, optional
-        Means under tilts, or nearly so: saddle points are looked for among them, without log
-        transforms of the ladder.
+    known : callable, optional
+        Returns a tilt near the saddle point of a value, on a side; 0 if it is not known. Saddle
+        points are looked for around it, without log transforms of the ladder.
     """
 
     def __init__(
@@ -120,10 +116,9 @@ class Tilts:
         lower: float,
         support: tuple[float, float],
         is_rough: bool = False,
-        means: Callable[[Floats], Floats] | None = None,
+        known: Callable[[float, int], float] | None = None,
     ) -> None:
-        self._transform, self._means = transform, means
-        self._has_ladder = means is None
+        self._transform, self._known = transform, known
         self.scales = {1: upper, -1: lower}
         self.support = support
         self.few_blocks = transform.n_blocks <= FEW_BLOCKS
@@ -193,8 +188,8 @@ class Tilts:
         A polynomial through tilts of the ladder is the log transform between them, but for jumps
         of the tilted distribution: tilts around the place that it leads to may lead on.
         """
-        if self._means is not None:
-            return self._moved(self._near_means(s, side), s, side)
+        if self._known is not None:
+            return self._moved(self._known_places(s, side), s, side)
         places = np.empty(s.shape)
         for at, exponents in self._exponents(s, side):
             best = exponents.argmin(axis=0)
@@ -203,26 +198,13 @@ class Tilts:
                 places[same] = self._between(s[same], side, place, len(exponents))
         return self._moved(places, s, side)
 
-    def _near_means(self, s: Floats, side: int) -> Floats:
-        """Indices of tilts under which the mean is near each value."""
-        first, step = TILTS.first_of_means, TILTS.step_of_means
-        n_between = round(step / TILTS.between_means)
-        means = self._means_at(side, first, step, TILTS.n_means)
-        before = np.clip(np.searchsorted(means, side * s) - 1, 0, TILTS.n_means - 2)
-        found = np.empty(s.shape)
-        for place in sorted(set(before.tolist())):
-            same, start = before == place, first + step * place
-            means = self._means_at(side, start, TILTS.between_means, n_between + 1)
-            places = start + TILTS.between_means * np.arange(means.size)
-            found[same] = np.interp(side * s[same], means, places)
-        return np.round(found / TILTS.grid_of_means) * TILTS.grid_of_means
-
-    @cached_method
-    def _means_at(self, side: int, first: float, step: float, n_tilts: int) -> Floats:
-        """Means under tilts of equally spaced indices, times the side, ascending."""
-        assert self._means is not None
-        means = side * self._means(self.theta(side, first + step * np.arange(n_tilts)))
-        return np.maximum.accumulate(means)
+    def _known_places(self, s: Floats, side: int) -> Floats:
+        """Indices of known tilts, which neighbouring values share."""
+        assert self._known is not None
+        tilts = np.array([self._known(value, side) for value in s.tolist()])
+        least = TILTS.ratio**TILTS.first_known
+        places = np.log(np.maximum(abs(tilts) * self.scales[side], least)) / math.log(TILTS.ratio)
+        return np.asarray(np.round(places / TILTS.grid_of_known) * TILTS.grid_of_known)
 
     def _moved(self, places: Floats, s: Floats, side: int) -> Floats:
         """Places of tilts, moved where another tilt around one has a much lower bound."""
@@ -275,7 +257,7 @@ class Tilts:
         Those of the ladder are enough where the tilt is of few standard deviations.
         """
         thetas, at = self.theta(side, place + _STEPS), place - TILTS.first + _STEPS
-        known = self.ladder(side, 1)[1] if self._has_ladder else np.empty(0)
+        known = np.empty(0) if self._known is not None else self.ladder(side, 1)[1]
         is_inside = known.size and at[0] == np.clip(round(at[0]), 2, known.size - 3)
         if is_inside and abs(thetas[0]) * self.deviation(side, place) <= TILTS.few_deviations:
             whole = np.clip(np.round(at), 0, known.size - 1).astype(int)
@@ -333,7 +315,7 @@ class Tilts:
 
     def deviation(self, side: int, index: float) -> float:
         """Standard deviation under a tilt, by differences of the ladder; nan if not known."""
-        if not self._has_ladder:
+        if self._known is not None:
             return self._deviation_around(side, index)
         place = max(round(index) - TILTS.first, 1)
         around = slice(place - 1, place + 2)
@@ -430,13 +412,12 @@ class TiltsOfPaths(Tilts):
     def __init__(
         self, transform: Transform, tilt: float, deviation: float, support: tuple[float, float]
     ) -> None:
-        super().__init__(transform, deviation, deviation, support)
-        self._has_ladder = False
+        super().__init__(transform, deviation, deviation, support, known=lambda s, side: tilt)
         # Contours under smaller tilts run into the pole at 0.
         self._place = math.log(max(abs(tilt) * deviation, 1.0)) / math.log(TILTS.ratio)
 
-    def saddle(self, s: Floats, side: int) -> Floats:
-        return self._moved(np.full(s.shape, self._place), s, side)
+    def _known_places(self, s: Floats, side: int) -> Floats:
+        return np.full(s.shape, self._place)
 
     def choose(self, s: Floats, side: int) -> tuple[Floats, Floats]:
         return self.saddle(s, side), self.log_bound(s, side)

@@ -49,8 +49,8 @@ class Transform(Protocol):
         """Whether the expectation is restricted to the paths that carry a tail."""
 
     @property
-    def means(self) -> Callable[[Floats], Floats] | None:
-        """Means of the statistic under tilts, or nearly so; None if log transforms cost less."""
+    def finds_tilts(self) -> bool:
+        """Whether tilts are found without log transforms, by `tilt_at`."""
 
     @property
     def has_ties(self) -> bool:
@@ -89,6 +89,9 @@ class Transform(Protocol):
     def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
         """Log transforms at nodes of the contour through a tilt; of blocks merged more if so."""
 
+    def tilt_at(self, t: float, sign: int) -> float:
+        """A tilt near the saddle point of a value; 0 if it is not known."""
+
     def jumps(self, t: float, sign: int) -> bool:
         """Whether no tilt puts the mean near t, on the tail's side of the mean."""
 
@@ -114,10 +117,12 @@ class Limited(NamedTuple):
 class WithoutPaths:
     """What transforms that are no sums over paths of a single ranking have in common."""
 
-    merged = merges_ties = has_paths = is_limited = False
-    means = None
+    merged = merges_ties = has_paths = is_limited = finds_tilts = False
 
     def left_out(self, theta: float, is_extreme: bool) -> float:
+        return 0.0
+
+    def tilt_at(self, t: float, sign: int) -> float:
         return 0.0
 
     def jumps(self, t: float, sign: int) -> bool:
