@@ -9,7 +9,8 @@ import pytest
 from by_name import ap_null_distribution
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_rankinf import average_precision_test
+from sklearn_rankinf import AveragePrecision, average_precision_test
+from sklearn_rankinf._permutation import JointSampler
 
 
 def permutation_null(n_samples, n_positives, **options):
@@ -156,3 +157,14 @@ def test_memory_does_not_grow_with_the_length_of_the_list(arguments):
     finally:
         tracemalloc.stop()
     assert peak < 300e6
+
+
+@pytest.mark.parametrize(("n_positives", "n_drawn"), [(250, 250), (400, 1000)])
+def test_chunks_of_several_rankings_hold_as_many_random_numbers(n_positives, n_drawn):
+    # Few hits are drawn one by one, many by one random number for each of the items.
+    places = np.stack([np.arange(1000), np.arange(1000)[::-1]])
+    blocks, scaling = [np.ones(1000, dtype=int)] * 2, (np.zeros(2), np.ones(2))
+    is_hit = np.arange(1000) < n_positives
+    chunks = JointSampler(AveragePrecision(), is_hit, places, blocks, *scaling).chunks(9999)
+    assert sum(chunks) == 9999
+    assert max(chunks) == 500_000 // n_drawn
