@@ -623,6 +623,12 @@ WRONG = [
     ),
     (
         (Y, S),
+        {"method": "binomial", "clusters": np.arange(60)},
+        ValueError,
+        "method='binomial' needs independent samples.*use method='influence'",
+    ),
+    (
+        (Y, S),
         {"metric": "dcg", "method": "binormal", "clusters": np.arange(60)},
         ValueError,
         "use method='influence'",

@@ -323,6 +323,13 @@ def test_grades_in_any_container(grades):
 
 @pytest.mark.numeric
 @pytest.mark.parametrize("metric", METRICS)
+def test_maximum_is_the_value_of_a_perfect_ranking(metric):
+    metric = as_metric(with_cut_off(metric, 5)).at(30)
+    perfect = metric(np.arange(30) < 8, -np.arange(30.0))
+    assert metric.maximum(30, 8) == pytest.approx(perfect, rel=1e-12)
+
+
+@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("n_scores", [3, 12, 10_000])
 def test_score_test_and_distribution_agree(metric, n_scores):
     named = with_cut_off(metric)

@@ -603,6 +603,19 @@ def test_interrupts_of_other_programs_are_left_alone():
     assert run([sys.executable, "-c", code]).stdout.strip() == "default_int_handler"
 
 
+@unix
+def test_an_ignored_interrupt_stays_ignored():
+    code = (
+        "import signal, sys; from sklearn_rankinf.__main__ import main\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "sys.argv = ['rankinf', '--version']\n"
+        "try:\n    main()\n"
+        "except SystemExit:\n    pass\n"
+        "print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
+    )
+    assert run([sys.executable, "-c", code]).stdout.endswith("True\n")
+
+
 def test_missing_pandas_names_the_extra(csv, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     assert main(["report", csv, "--label", "y", "--score", "s1"]) == 2

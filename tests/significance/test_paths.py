@@ -163,6 +163,17 @@ def test_crossing_probability_equals_counting_paths(n, m, kind):
     assert n_found >= 2
 
 
+def test_steps_over_large_blocks_hold_the_hits_that_cross_early():
+    # Many more hits than are expected fall into the second block, and later ones are saturated.
+    n, m, ends = 6000, 200, [46, 238, 2729, 2758, 3507, 3646, 6000]
+    bounds = HitBounds.of(n, m, np.array(ends))
+    last = bounds.last(-60.0 * math.log(10.0))
+    needed = bounds.needed([last], np.array(ends))[0]
+    above = {end: int(h) for end, h in zip(ends, needed, strict=True) if h == h}
+    exact = crossing_by_paths(n, m, ends, above)
+    assert abs(relative_error(bounds.log_crossing_probability(last), exact)) < 1e-12
+
+
 @pytest.mark.parametrize("kind", ["no ties", "small blocks", "saturated top"])
 @pytest.mark.parametrize("m", [3, 90, 380])
 def test_needed_hits_are_those_of_each_k_alone(kind, m):
