@@ -57,10 +57,7 @@ SWITCHED_OFF: dict[str, dict[str, Any]] = {
     },
     "near-maximum enumeration": {"exact.near_maximum._MOST_COMPLETIONS": 0.0},
     "conditioning on a block": {"distribution.SETTINGS.most_blocks_of_conditioning": 0},
-    "branch and bound": {
-        "exact.branch_and_bound.SETTINGS.quick": -1,
-        "exact.branch_and_bound.SETTINGS.affordable": -1,
-    },
+    "branch and bound": {"exact.branch_and_bound.SETTINGS.part": -1.0},
     "bounds": {
         "solvers.SETTINGS.tolerable": math.inf,
         "solvers.SETTINGS.least_positives": 0,
