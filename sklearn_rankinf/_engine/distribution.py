@@ -273,9 +273,11 @@ class ComputedDistribution(BothSides):
 
         inversion = solver("lists and contours", inverted, ACCEPTED)
         if self._n_blocks > SETTINGS.most_blocks_of_conditioning:
+            if not self._tails.merges:
+                return [inversion]
             fewer = solver("fewer blocks", self._tail_of_fewer_blocks, UNKNOWN)
-            if not self._tails.merges or self._n_blocks == self._n_samples:
-                return [inversion, fewer] if self._tails.merges else [inversion]
+            if self._n_blocks == self._n_samples or self._tails.is_stratified:
+                return [inversion, fewer]
             jumps = solver("fewer blocks at jumps", self._tail_of_jumps, UNKNOWN)
             return [jumps, solver("lists and contours", inverted, UNKNOWN), fewer]
         later = SETTINGS.worth_conditioning

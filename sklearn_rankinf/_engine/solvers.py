@@ -234,7 +234,7 @@ class Tails:
         """The solvers of a tail, in the order in which they are tried."""
         s, upper = SETTINGS, sign > 0
         is_rough = self._tolerance >= ROUGH_TOLERANCE
-        stratified, ascends = self._is_stratified, upper and self._ascends
+        stratified, ascends = self.is_stratified, upper and self._ascends
         few_hits = upper and self._n_positives < s.least_positives
         first = max(s.accurate, self._tolerance)
         if self.merges and upper:
@@ -377,7 +377,7 @@ class Tails:
         )
 
     @cached_property
-    def _is_stratified(self) -> bool:
+    def is_stratified(self) -> bool:
         """Whether one positive at the top moves the statistic by three standard deviations.
 
         With merged blocks half of one is enough.
@@ -557,7 +557,7 @@ class Tails:
 
     def _cheap_bound(self, t: Floats, sign: int, enough: float) -> Floats:
         """A bound of the log of the tail from transforms that the tails need as well."""
-        if sign < 0 and self._is_stratified:
+        if sign < 0 and self.is_stratified:
             return self._stratified_inversion.log_bound_below(t, enough)
         return self._contour.cheap_log_bound(t, sign)
 

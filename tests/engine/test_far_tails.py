@@ -269,7 +269,7 @@ def test_few_placements_are_listed_before_contours_that_ascend(monkeypatch):
     weights[40:] = weights[40:].reshape(-1, 2).mean(axis=1).repeat(2)
     monkeypatch.setattr(StratifiedInversion, "ascending_tail", None)
     distribution = ComputedDistribution(DiscountedCumulativeGain(), n, m, sizes)
-    assert distribution._tails._is_stratified
+    assert distribution._tails.is_stratified
     x = 0.98501 * weights[:m].sum()
     found = distribution.estimates(np.array([x]), 1)
     expected = count_of_sums(weights.tolist(), m, x) / math.comb(n, m)

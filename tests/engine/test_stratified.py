@@ -420,7 +420,7 @@ def test_random_structures_against_plain_contours(seed):
             continue
         expected = other.tail(x, sign)
         tails = [distribution.estimates(x, sign)]
-        if distribution._tails._is_stratified:
+        if distribution._tails.is_stratified:
             tails.append(stratified_inversion(problem).tail(x, sign))
         for found in tails:
             known = np.isfinite(found.error.total) & np.isfinite(expected.error.total)
