@@ -68,8 +68,9 @@ class SolverSettings:
     # The same for upper tails of merged blocks, and for stratified contours.
     accurate_merged: float = 1e-3
     accurate_stratified: float = 1e-2
-    # Log of tails near the body, where a plain contour of few blocks takes no longer.
-    log_near_body: float = -15.0
+    # The same for stratified contours below exp(log_far), where ascending ones are more accurate.
+    log_far: float = -15.0
+    accurate_far: float = 2e-3
     # Error above which bounds, which take seconds, are tried.
     tolerable: float = 1e-2
     # The same for rows of clusters and for merged blocks, and where the bounds of a finite band are
@@ -268,9 +269,9 @@ class Tails:
             (early, Solver(band, self._band_limited, good)),
             (upper and (stratified or far_above), Solver(near_maximum, self._listed_first, first)),
             (stratified, Solver(by_strata, self._stratified, first)),
-            (near_body, Solver("contour", self._contour_tail, partial(self._near_error, good))),
-            (stratified and ascends, Solver(near_maximum, self._listed, good)),
-            (stratified and ascends, Solver(by_strata, self._ascending, good)),
+            (near_body, Solver("contour", self._contour_tail, self._near_error)),
+            (stratified and ascends, Solver(near_maximum, self._listed, self._far_error)),
+            (stratified and ascends, Solver(by_strata, self._ascending, self._far_error)),
             (far_above and not is_dense, Solver(by_strata, ascending, first)),
             (True, Solver(near_maximum, self._listed, max(good, s.tolerable) if early else good)),
             (few_hits, Solver("midpoint of bounds", self._enclosed, good)),
@@ -363,9 +364,16 @@ class Tails:
     def _ascending(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
         return self._stratified_inversion.ascending_tail(t)
 
-    def _near_error(self, good: float, log_p: Floats) -> Floats:
+    def _far_error(self, log_p: Floats) -> Floats:
+        """Accepted error of a stratified contour: far above the body ascending ones are better."""
+        far = np.where(
+            log_p > SETTINGS.log_far, SETTINGS.accurate_stratified, SETTINGS.accurate_far
+        )
+        return np.maximum(far, self._tolerance)
+
+    def _near_error(self, log_p: Floats) -> Floats:
         """Accepted error near the body, where a plain contour of few blocks takes no longer."""
-        return np.where(log_p > SETTINGS.log_near_body, good, np.inf)
+        return np.where(log_p > SETTINGS.log_far, self._far_error(log_p), np.inf)
 
     @cached_property
     def _stratified_inversion(self) -> StratifiedInversion:

@@ -144,11 +144,14 @@ class StratifiedSettings:
     # Cells of values are halved this often at most until one contour serves a cell.
     n_halvings: int = 10
     # Levels of merging, at most; a further one is tried while merging is this part of the error,
-    # and the error above `good`. A longer contour is tried for larger errors.
+    # and the error above `good` and `good_of_log` times the log of the tail. A longer contour is
+    # tried for errors above `good` and `enough_of_log` times that.
     n_levels: int = 6
     by_merging: float = 0.3
     good: float = 1e-3
     good_of_damped: float = 5e-3
+    good_of_log: float = 3e-7
+    enough_of_log: float = 1e-6
 
 
 SETTINGS = StratifiedSettings()
@@ -461,18 +464,19 @@ class _StratifiedContour:
                     left_out = self._choice.log_left_out(s[open_]) - other.log_p
                     other.error.truncation[:] += exp_of_error(left_out)
                 found.put_better(open_, other)
-                error, good = other.error.total, self._accepted(other.log_p)
+                error, good = other.error.total, self._accepted(other.log_p, SETTINGS.good_of_log)
                 open_ = open_[(error > good) & (other.error.merging > SETTINGS.by_merging * error)]
             error = found.error.total[where]
             known = np.where(np.isfinite(error), found.log_p[where], 0.0)
-            where = where[error > self._accepted(known)]
+            where = where[error > self._accepted(known, SETTINGS.enough_of_log)]
             if not where.size:
                 break
 
-    def _accepted(self, log_p: Floats) -> Floats:
+    def _accepted(self, log_p: Floats, of_log: float) -> Floats:
         """Error that needs no less merging, and no longer contour."""
         good = SETTINGS.good_of_damped if self._choice is None else SETTINGS.good
-        return np.maximum(good, accepted_error(self._inversion.tolerance, log_p))
+        accepted = np.maximum(good, accepted_error(self._inversion.tolerance, log_p))
+        return np.maximum(accepted, -of_log * log_p)
 
     @cached_method
     def _nodes(self, level: int, is_long: bool) -> tuple[Nodes, float] | None:
