@@ -245,17 +245,20 @@ class RankingTransform:
     @cached_method
     def jumps(self, t: float, sign: int) -> bool:
         blocks, m = self._coarse, self._n_positives
-        if self.is_limited or blocks.is_linear or is_near_the_mean(blocks, m, t):
+        # Statistics are convex in the hits of blocks of several items, unless they add weights.
+        if not self.has_ties or self.is_limited or blocks.is_linear:
+            return False
+        if is_near_the_mean(blocks, m, t):
             return False
         paths = self._paths_at(t, sign)
         return bool(paths) and jumps_over(blocks, m, t, paths[0])
 
     @cached_method
     def limited(self, t: float, sign: int) -> Limited | None:
-        blocks, m, paths = self._increments, self._n_positives, self._paths_at(t, sign)
-        if self.merged or self.is_limited or not paths:
+        if not self.has_paths or self.is_limited:
             return None
-        found = paths_of_tail(self._coarse, m, t, sign, paths)
+        blocks, m, paths = self._increments, self._n_positives, self._paths_at(t, sign)
+        found = paths_of_tail(self._coarse, m, t, sign, paths) if paths else None
         if found is None:
             return None
         limits = found.bands
@@ -350,12 +353,6 @@ class SumOfWeights(RankingTransform):
     """``E exp(z S)`` of a sum of weights along contours: a `Transform`."""
 
     has_paths = False
-
-    def jumps(self, t: float, sign: int) -> bool:
-        return False
-
-    def limited(self, t: float, sign: int) -> None:
-        return None
 
     def work(self, theta: float, is_extreme: bool) -> float:
         return self._tilted(theta, False).work
