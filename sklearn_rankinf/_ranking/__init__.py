@@ -1,6 +1,7 @@
 """Labels and scores: what is read, validated once, and ranked.
 
-validation      readers of labels, scores, counts and options, with one message for each mistake
+validation      readers of labels, scores, weights and counts, with one message for each mistake
+options         readers of numbers and options
 tables          labels and scores of several classes or rankers, with one column for each
 sample          labels, scores and design of items: the only reader of them
 ranking         blocks of equal scores, best first, and the hits in each block
@@ -16,17 +17,10 @@ from sklearn_rankinf._ranking.estimators import (
     read_splits,
     rows,
 )
-from sklearn_rankinf._ranking.ranking import Ranking, ends_up_to, read_ranking
-from sklearn_rankinf._ranking.sample import Design, Sample
-from sklearn_rankinf._ranking.tables import class_names, holds_rankers
-from sklearn_rankinf._ranking.validation import (
-    PosLabel,
-    as_exact_numbers,
-    as_floats,
+from sklearn_rankinf._ranking.options import (
     as_numbers,
     as_seed_sequence,
     as_shape,
-    block_of_each,
     check_alternative,
     check_average,
     check_between,
@@ -38,19 +32,28 @@ from sklearn_rankinf._ranking.validation import (
     check_n_jobs,
     check_no_closed_form,
     check_option,
-    check_pos_label,
     check_positive,
     check_real,
     check_tie_sizes,
     check_verbose,
+    resolve_each_k,
+    resolve_k,
+)
+from sklearn_rankinf._ranking.ranking import Ranking, ends_up_to, read_ranking
+from sklearn_rankinf._ranking.sample import Design, Sample
+from sklearn_rankinf._ranking.tables import class_names, holds_rankers
+from sklearn_rankinf._ranking.validation import (
+    PosLabel,
+    as_exact_numbers,
+    as_floats,
+    block_of_each,
+    check_pos_label,
     joined,
     no_positives,
     numbered,
     one_class_sentence,
     rank_order,
     read_labels,
-    resolve_each_k,
-    resolve_k,
     shown,
     warn_caller,
 )

@@ -13,7 +13,6 @@ from sklearn_rankinf._ranking.validation import (
     PosLabel,
     as_labels,
     as_scores,
-    check_integer,
     check_lengths,
     check_pos_label,
     check_two_labels,
@@ -58,7 +57,6 @@ def count_blocks(
     negatives with different scores.
     """
     check_pos_label(pos_label)
-    max_distinct = check_integer(max_distinct, "max_distinct", 1)
     if not isinstance(counts, str) or counts not in ("all", "positives"):
         raise ValueError(f"counts must be 'all' or 'positives'; got {counts!r}.")
     chunks = _chunks(_as_collection(y_true, "y_true"), _as_collection(y_score, "y_score"))

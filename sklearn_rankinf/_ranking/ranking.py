@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_rankinf._ranking.options import check_integer, resolve_k
 from sklearn_rankinf._ranking.validation import (
     PosLabel,
     as_binary,
     as_counts,
     first_wrong,
     rank_order,
-    resolve_k,
 )
 from sklearn_rankinf._statistics import cached_property
 
@@ -294,9 +294,8 @@ class Ranking:
         # Only this method needs dask, which is slow to import and may not be installed.
         from sklearn_rankinf._ranking.distributed import count_blocks
 
-        tie_sizes, hits, has_all_ties = count_blocks(
-            y_true, y_score, pos_label, counts, max_distinct
-        )
+        largest = check_integer(max_distinct, "max_distinct", 1)
+        tie_sizes, hits, has_all_ties = count_blocks(y_true, y_score, pos_label, counts, largest)
         return cls(tie_sizes, hits, has_all_ties=has_all_ties)
 
 
