@@ -53,3 +53,14 @@ def pytest_collection_modifyitems(config, items):
 def long(request):
     """Whether the long versions were requested."""
     return request.config.getoption("--long")
+
+
+@pytest.fixture(autouse=True)
+def _pickled_tasks():
+    """Jobs are threads with copies of their tasks, unless a test asks for another backend."""
+    # Not before the number of threads is set.
+    import pickled  # noqa: F401
+    from joblib import parallel_config
+
+    with parallel_config(backend="pickled", n_jobs=1):
+        yield

@@ -17,6 +17,7 @@ from by_name import (
     rank_statistic_test,
     with_cut_off,
 )
+from joblib import parallel_config
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
@@ -139,7 +140,7 @@ def test_scorer_of_a_custom_metric():
     assert pvalue == drawn.pvalue
 
 
-def test_scorers_work_in_other_processes():
+def test_scorers_work_in_several_jobs():
     X, y = make_classification(120, weights=[0.8], random_state=0)
     scorers = make_significance_scorer(TOY, output="all")
     for scorer in scorers.values():
@@ -170,7 +171,8 @@ def test_class_of_a_script_works_in_other_processes():
     RankSum.__module__, RankSum.__qualname__ = "__main__", "RankSum"
     X, y = make_classification(60, random_state=0)
     options = {"scoring": make_significance_scorer(RankSum()), "error_score": "raise"}
-    alone, shared = (cross_val_score(GaussianNB(), X, y, n_jobs=n, **options) for n in (1, 2))
+    with parallel_config(backend="loky"):
+        alone, shared = (cross_val_score(GaussianNB(), X, y, n_jobs=n, **options) for n in (1, 2))
     assert_array_equal(shared, alone)
 
 

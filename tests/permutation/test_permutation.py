@@ -693,9 +693,14 @@ def test_stopped_pvalue_is_that_of_a_loop(case, alternative, stopping_at):
 
 
 @pytest.mark.usefixtures("small_chunks")
-@pytest.mark.parametrize("backend", ["threading", "loky"])
-@pytest.mark.parametrize("case", ["clusters", "weights", "unrestricted"])
-def test_number_of_jobs_and_backend_change_nothing(backend, case):
+@pytest.mark.parametrize(
+    ("case", "backend"),
+    [
+        *((case, "pickled") for case in ("clusters", "weights", "unrestricted")),
+        ("clusters", "loky"),
+    ],
+)
+def test_number_of_jobs_and_backend_change_nothing(case, backend):
     test, options = CASES[case]
     y_true, y_score, _ = clustered_data()
     options = {"n_resamples": 999, **options}

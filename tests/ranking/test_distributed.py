@@ -622,8 +622,7 @@ def test_every_backend_gives_the_same_numbers(client, run):
     _DISTRIBUTIONS.clear()
     expected = numbers(run())
     for backend, options in (
-        ("loky", {}),
-        ("threading", {}),
+        ("pickled", {}),
         ("dask", {}),
         ("dask", {"n_jobs": 2}),
     ):

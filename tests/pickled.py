@@ -2,8 +2,7 @@
 
 import pickle
 
-import pytest
-from joblib import parallel_config, register_parallel_backend
+from joblib import register_parallel_backend
 from joblib.parallel import ThreadingBackend
 
 
@@ -18,9 +17,3 @@ class PickledTasks(ThreadingBackend):
 
 
 register_parallel_backend("pickled", PickledTasks)
-
-
-@pytest.fixture(autouse=True)
-def _pickled_tasks():
-    with parallel_config(backend="pickled", n_jobs=1):
-        yield
