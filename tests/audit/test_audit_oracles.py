@@ -157,7 +157,7 @@ def test_oracles_agree_with_enumeration(ranking, metric):
     assert (tails["apart"] is not None) == (min(total.n_counted, total.n - total.n_counted) <= 2)
     x = np.unique(values)
     thresholds = np.concatenate([x, (x[1:] + x[:-1]) / 2])
-    for t in thresholds[:: 1 + thresholds.size // 20].tolist():
+    for t in thresholds[:: 1 + thresholds.size // 12].tolist():
         above = np.mean(values >= t * (1 - 1e-12) - 1e-15)
         below = np.mean(values <= t * (1 + 1e-12) + 1e-15)
         truth = {"greater": above, "less": below, "two-sided": min(1, 2 * min(above, below))}

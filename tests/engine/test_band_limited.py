@@ -119,7 +119,10 @@ def enumerated(sizes, m, value):
 
 
 def assert_encloses(bounds, values, shares, at_values=True, most=None):
-    """Logs of bounds enclose both tails at all values, and between them, or at most so many."""
+    """Logs of bounds enclose both tails at all values, and between them, or at most so many.
+
+    Returns the share of these points with a bound of more than nothing.
+    """
     x = np.array([float(v) for v in values])
     points = np.concatenate([x, 0.5 * (x[1:] + x[:-1])]) if at_values else 0.5 * (x[1:] + x[:-1])
     if most is not None:
@@ -136,7 +139,7 @@ def assert_encloses(bounds, values, shares, at_values=True, most=None):
             assert low <= log_p + 1e-12
             assert high >= log_p - 1e-12
             n_known += low > -math.inf
-    return n_known
+    return n_known / (2 * points.size)
 
 
 def bounds_of(increments, m):
@@ -179,7 +182,7 @@ def test_bounds_of_drawn_sums_enclose_enumeration(drawn):
     assume(len(values) > 1)
     coefficients = (np.array(each, dtype=float) for each in (cross, linear, square))
     bounds = bounds_of(Increments(np.array(sizes), *coefficients), m)
-    assert_encloses(bounds, values, shares, most=20)
+    assert_encloses(bounds, values, shares, most=12)
 
 
 STRUCTURES = [
@@ -253,9 +256,9 @@ def test_bounds_of_metrics_enclose_enumeration(name, sizes, m):
         # Just before a value, which is rounded.
         return tails.log_bounds(*form.value(x - offset - sign * 1e-12, sign))
 
-    n_known = assert_encloses(bounds, values, shares, at_values)
+    known = assert_encloses(bounds, values, shares, at_values, most=30)
     # Bounds of more than nothing, on either side of the mean.
-    assert n_known > 0.5 * len(values)
+    assert known > 0.25
 
 
 @pytest.mark.parametrize("left_out", [-12.0, -1.0])
@@ -409,8 +412,10 @@ def test_contours_within_the_bounds_are_kept(monkeypatch):
     assert found.error.total[0] == 1e-9
 
 
-@pytest.mark.parametrize("tolerance", [0.0, TOLERANCE])
-@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(
+    ("sign", "tolerance"),
+    [(1, TOLERANCE), (-1, 0.0), pytest.param(1, 0.0, marks=pytest.mark.long)],
+)
 def test_a_value_has_one_answer(sign, tolerance):
     distribution = few_levels(tolerance)
     t = distribution._mean + sign * np.array([0.5, 9.0, 4.0, 3.9]) * distribution._std

@@ -228,7 +228,7 @@ def test_bounds_are_monotone(alternative, monkeypatch):
     coarse(monkeypatch, 1000)
     null = ap_null_distribution(120, 15)
     sign = 1 if alternative == "greater" else -1
-    x = np.linspace(-0.1, 1.1, 241)
+    x = np.linspace(-0.1, 1.1, 121)
     lower, upper = null.pvalue_bounds(x, alternative)
     # Each range of values has a histogram of its own: below the mean, and up to 4, 5.7 ... standard
     # deviations above it.
@@ -239,10 +239,10 @@ def test_bounds_are_monotone(alternative, monkeypatch):
     assert np.all(lower <= upper)
     shuffled = np.random.default_rng(0).permutation(x.size)
     assert_array_equal(null.pvalue_bounds(x[shuffled], alternative)[0], lower[shuffled])
-    p, error = null.pvalue(x[::24], alternative), null.relative_error(x[::24], alternative)
+    p, error = null.pvalue(x[::12], alternative), null.relative_error(x[::12], alternative)
     assert np.all(error < 0.1)
-    assert np.all(lower[::24] <= p * (1 + error))
-    assert np.all(p <= upper[::24] * (1 + error))
+    assert np.all(lower[::12] <= p * (1 + error))
+    assert np.all(p <= upper[::12] * (1 + error))
 
 
 @pytest.mark.parametrize("n_positives", [12, 110])
@@ -295,7 +295,7 @@ def test_what_is_not_affordable_is_not_tried(size, monkeypatch):
     monkeypatch.setattr(bounds, "histograms", refuse)
     null = ap_null_distribution(*size)
     mean, std = null.mean(), null.std()
-    for alternative in ("greater", "less", "two-sided"):
+    for alternative in ("greater", "less"):
         x = [0.8 * mean, mean + 6 * std]
         lower, upper = null.pvalue_bounds(x, alternative)
         # A finite band may have bounds nevertheless.

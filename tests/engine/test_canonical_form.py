@@ -404,9 +404,9 @@ def test_a_value_has_one_answer(metric, n, m, sizes):
         together = fresh().tail(x + offset, sign)
         alone = [fresh().tail(x[i : i + 1] + offset, sign) for i in range(x.size)]
         assert_array_equal(together, np.concatenate(alone, axis=1))
-        backwards = fresh()
-        one_by_one = [backwards.tail(x[i : i + 1] + offset, sign) for i in reversed(range(x.size))]
-        assert_array_equal(together, np.concatenate(one_by_one[::-1], axis=1))
+    backwards = fresh()
+    one_by_one = [backwards.tail(x[i : i + 1] + offset, -1) for i in reversed(range(x.size))]
+    assert_array_equal(together, np.concatenate(one_by_one[::-1], axis=1))
     shared = fresh()
     with ThreadPoolExecutor(3) as pool:
         found = list(pool.map(lambda i: shared.tail(x[i : i + 1] + offset, 1), range(x.size)))

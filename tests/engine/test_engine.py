@@ -409,7 +409,7 @@ def test_shared_contours_against_contours_of_the_best_tilts(
     monkeypatch, n_samples, n_positives, tie_sizes, sign
 ):
     null, mean, std = contour_inversion(n_samples, n_positives, tie_sizes)
-    s = mean + std * (np.linspace(0.1, 16.0, 20) if sign > 0 else np.linspace(-2.2, -0.1, 12))
+    s = mean + std * (np.linspace(0.1, 16.0, 12) if sign > 0 else np.linspace(-2.2, -0.1, 9))
     shared = null.tail(s, sign)
     n_shared = np.unique(null.tilts(s, sign)).size
     best = replace(tilts.TILTS, excess_dense=0.0, excess=0.0, complement=-math.inf)

@@ -36,8 +36,14 @@ def five_levels(sizes, m, z, tolerance=0.0):
     return distribution, distribution._mean + z * distribution._std
 
 
-@pytest.mark.parametrize("z", [6.0, 12.0, 30.0])
-@pytest.mark.parametrize(("sizes", "m"), FIVE_LEVELS)
+@pytest.mark.parametrize(
+    ("sizes", "m", "z"),
+    [
+        pytest.param(*levels, z, marks=[] if (i + j) % 2 == 0 else [pytest.mark.long])
+        for i, levels in enumerate(FIVE_LEVELS)
+        for j, z in enumerate((6.0, 12.0, 30.0))
+    ],
+)
 def test_tails_between_two_humps(sizes, m, z):
     distribution, x = five_levels(sizes, m, z)
     counted = distribution._form.value(np.array([x]), 1)[0]
@@ -130,10 +136,11 @@ def test_the_path_has_the_least_relative_entropy():
     ("sizes", "hits", "log10_p"),
     [
         ([2914, 9687, 24454, 62670, 187956, 712319], [237, 562, 896, 1517, 2474, 4314], -582.3306),
-        (
+        pytest.param(
             [6308, 11416, 25188, 62378, 187098, 707612],
             [3701, 2465, 1667, 1078, 703, 386],
             -8098.9074,
+            marks=pytest.mark.long,
         ),
     ],
 )

@@ -537,6 +537,14 @@ def run(command, **options):
     )
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _interrupts():
+    """Processes that a shell starts in the background ignore interrupts, and so do theirs."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @unix
 def test_a_closed_pipe_ends_in_one_line(csv):
     reading, writing = os.pipe()
