@@ -113,7 +113,7 @@ class SolverSettings:
     # Blocks above which neighbouring ones are merged: for contours, for first contours with a rough
     # tolerance, and for stratified contours.
     merge_above: int = 5_000
-    merge_roughly_above: int = 2_500
+    merge_roughly_above: int = 700
     merge_stratified_above: int = 2_500
     # Ratio of the ends of merged blocks, with more blocks than the third, and far above the mean.
     ratio: float = 0.02
@@ -121,7 +121,7 @@ class SolverSettings:
     many_blocks: int = 10_000_000
     ratio_far: float = 0.004
     # The same with a rough tolerance.
-    ratio_roughly: float = 0.1
+    ratio_roughly: float = 0.2
     # Blocks up to which none are merged far above the mean.
     unmerged_up_to: int = 50_000
     # Ratio between the levels of merging, by whose difference the error is estimated; and that of
@@ -144,8 +144,6 @@ class SolverSettings:
     part_of_none: float = 0.7
     # Standard deviations above the mean from which ascending contours serve other distributions.
     far_above: float = 15.0
-    # The same from which rough contours serve distributions with stratified ones.
-    far_roughly: float = 20.0
     # Blocks up to which Chernoff bounds are computed from blocks that are not merged wrongly.
     most_blocks_of_bounds: int = 1_000_000
     # Periods of the transform of values that are nearly on a lattice.
@@ -260,11 +258,9 @@ class Tails:
         is_dense = is_rough and self._n_positives > s.many_positives
         # The fewer blocks are left, the sooner a contour is known.
         roughly = is_rough and upper and self._n_blocks > s.merge_roughly_above
-        beyond = s.far_roughly if stratified else -math.inf
-        of_few_blocks = partial(self._far_out, self._roughly, above=beyond)
         declared: list[tuple[bool, Solver]] = [
             (self._has_many_hits, Solver("contour", self._many_hits, s.accurate)),
-            (roughly, Solver("contour", of_few_blocks, good)),
+            (roughly, Solver("contour", self._roughly, good)),
             (early, Solver("contour", self._short_contour, good)),
             (early, Solver(band, self._band_limited, good)),
             (upper and (stratified or far_above), Solver(near_maximum, self._listed_first, first)),
@@ -462,17 +458,10 @@ class Tails:
         """Short contours of few merged blocks."""
         return self._rough_contour.tail(t, sign)
 
-    def _far_out(
-        self,
-        solve: Solve,
-        t: Floats,
-        sign: int,
-        known: TailEstimates,
-        above: float = SETTINGS.far_above,
-    ) -> TailEstimates:
+    def _far_out(self, solve: Solve, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
         """Tails of the values far above the mean alone."""
         found = TailEstimates.unknown(t.shape)
-        far = np.flatnonzero(t > self._mean + above * self._std)
+        far = np.flatnonzero(t > self._mean + SETTINGS.far_above * self._std)
         if far.size:
             found.put(far, solve(t[far], sign, known.at(far)))
         return found

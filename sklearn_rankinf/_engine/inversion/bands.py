@@ -262,10 +262,12 @@ def mean_paths(
     sizes = increments.sizes.astype(float)
     even = n_positives * sizes / sizes.sum()
     at_top = np.diff(np.minimum(np.cumsum(sizes), n_positives), prepend=0.0)
-    (low, low_shift, low_converged), (high, high_shift, high_converged) = (
-        _self_consistent_hits(increments, n_positives, tilts, start, path_error, most_steps)
-        for start in (even, 0.9 * at_top + 0.1 * even)
+    starts = np.repeat([even, 0.9 * at_top + 0.1 * even], tilts.size, axis=0)
+    hits, shift, converged = _self_consistent_hits(
+        increments, n_positives, np.tile(tilts, 2), starts, path_error, most_steps
     )
+    (low, high), (low_shift, high_shift) = np.split(hits, 2), np.split(shift, 2)
+    low_converged, high_converged = np.split(converged, 2)
     ahead = _log_weight(increments, n_positives, tilts, low) - _log_weight(
         increments, n_positives, tilts, high
     )
@@ -283,7 +285,7 @@ def _self_consistent_hits(
     increments: Increments,
     n_positives: int,
     tilts: Floats,
-    start: Floats,
+    hits: Floats,
     path_error: float,
     most_steps: int,
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
@@ -294,7 +296,6 @@ def _self_consistent_hits(
     beyond the solution.
     """
     sizes = increments.sizes.astype(float)
-    hits = np.tile(start, (tilts.size, 1))
     converged = np.zeros(tilts.size, dtype=bool)
     shift = np.full((tilts.size, 1), logit(n_positives / increments.n_samples))
     log_odds, moved = np.zeros(hits.shape), np.zeros(hits.shape)

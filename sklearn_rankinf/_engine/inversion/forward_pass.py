@@ -22,13 +22,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import ArrayLike, NDArray
 from scipy.fft import fft, ifft, next_fast_len
 
 from sklearn_rankinf._engine.inversion.bands import Bands, feasible_bands, separated, weights_ahead
 from sklearn_rankinf._engine.inversion.nodes import (
-    exponentials,
-    exponentials_by_node,
+    Exponentials,
     geometric_rows,
 )
 from sklearn_rankinf._statistics import (
@@ -72,7 +72,7 @@ class PassSettings:
     # The same at real nodes, where terms are positive, and only the smallest ones are lost; and the
     # number of hits from which convolutions take less time there than one sum for each.
     largest_exponent_of_sums: float = 150.0
-    least_hits_of_sums: int = 16
+    least_hits_of_sums: int = 12
     # Numbers that are transformed together.
     fft_at_once: int = 1 << 20
 
@@ -209,6 +209,7 @@ class _ForwardPass:
     ) -> None:
         self._increments, self._n_samples, self._m = increments, n_samples, n_positives
         self._z = z if np.iscomplexobj(z) else z.astype(float)
+        self._exponentials = Exponentials(self._z)
         bands = bands.ascending()
         self._low, self._high = bands.low, bands.high
         self._most, self._least = bands.most, bands.least
@@ -372,8 +373,10 @@ class _ForwardPass:
         starts = np.maximum(lows, self._low[run] - 1)
         parts = c.sizes[run], lows, np.where(may_hit, starts, self._high[run]), self._high[run] - 1
         one_hit = (c.cross[run] * starts + c.linear[run] + c.square[run]) * may_hit
-        ratios = exponentials(self._z, c.cross[run] * may_hit)
-        heads = exponentials(self._z, one_hit, np.outer(may_hit, self._log_odds + self._balance))
+        ratios = self._exponentials.by_factor(c.cross[run] * may_hit)
+        heads = self._exponentials.by_factor(
+            one_hit, np.outer(may_hit, self._log_odds + self._balance)
+        )
         weights = _weights_in_turn(heads, ratios, parts[3] - parts[2] + 1, self._buffer)
         are_few = (c.sizes[run] > 1) & (self._most[run] <= SETTINGS.hits_together)
         highs = np.append(last, self._high[run])[:-1]
@@ -412,22 +415,25 @@ class _ForwardPass:
         after = grid[low - first : high - first + 1]
         crossed = float(np.abs(self._z.real).max() * abs(self._increments.cross[block]))
         growth = crossed * (last - lowest + 1) * float(ys[-1])
-        n_parts = self._parts_of_convolution(crossed, last - lowest + 1, ys.size, growth)
+        sizes = crossed, last - lowest + 1, ys.size, growth
+        by_sums = self._are_convolved_by_sums(*sizes)
+        n_parts = 1 if by_sums else self._parts_of_transforms(*sizes[:3])
         reference: Any = 0.0
         if n_parts:
             rows, log_weights = np.arange(lowest, last + 1), self._log_weights(block, ys)
+            passed = self._increments, block, self._z, self._exponentials, by_sums
             sums, reference, log_errors = _convolved_in_parts(
-                n_parts, before, rows, ys, log_weights, self._increments, block, self._z
+                n_parts, before, rows, ys, log_weights, *passed
             )
             first_row = lowest + int(ys[0])
             start, stop = max(first_row, low), min(first_row + sums.shape[0] - 1, high)
             after[start - low : stop - low + 1] = sums[start - first_row : stop - first_row + 1]
-            if np.iscomplexobj(sums):
-                logs = log_errors[start - first_row : stop - first_row + 1, None] + reference.max()
-                self._note(block + 1, np.arange(start, stop + 1), logs)
-            else:
+            if by_sums:
                 growth += SETTINGS.largest_exponent_of_sums
                 self._range = min(self._range + growth, SETTINGS.log_range)
+            else:
+                logs = log_errors[start - first_row : stop - first_row + 1, None] + reference.max()
+                self._note(block + 1, np.arange(start, stop + 1), logs)
         elif crossed * (last - lowest) * ys[-1] > SETTINGS.log_range:
             reference = self._add_logs(block, before, lowest, ys, after)
         else:
@@ -457,8 +463,11 @@ class _ForwardPass:
         starts = np.cumsum(n_hits) - n_hits
         tilts = z.real if np.ptp(z.real) else z.real[:1]
         scales = np.maximum.reduceat(logs + np.outer(gains, tilts), starts)
-        heads = exponentials(z, gains, logs - np.repeat(scales, n_hits, axis=0))
-        bases, ratios = exponentials(z, cross * (lowest - middle)), exponentials(z, cross)
+        heads = self._exponentials.by_factor(gains, logs - np.repeat(scales, n_hits, axis=0))
+        bases, ratios = (
+            self._exponentials.by_factor(cross * (lowest - middle)),
+            self._exponentials.by_factor(cross),
+        )
         factors = fewest.tolist(), np.split(heads, starts[1:]), bases, ratios, scales
         return dict(zip(blocks.tolist(), map(_WeightsOfSeveral, *factors), strict=True))
 
@@ -513,19 +522,27 @@ class _ForwardPass:
             after[first : first + gain.size] += weights * before[some]
         return max(reference, np.finfo(float).min)
 
-    def _parts_of_convolution(self, crossed: float, n_rows: int, n_hits: int, growth: float) -> int:
-        """Number of parts of rows and of hits in convolutions; 0 for sums over hits, one by one.
+    def _are_convolved_by_sums(
+        self, crossed: float, n_rows: int, n_hits: int, growth: float
+    ) -> bool:
+        """Whether sums of products convolve rows and hits.
 
         A further hit in a block adds no more than `crossed` to the log weight of one before it, and
         all hits in it no more than `growth` to those of all rows.
         """
-        exponent = crossed * (0.5 * (n_rows + n_hits)) ** 2 / 2.0
-        if not np.iscomplexobj(self._z):
-            is_short = max(growth, exponent) <= SETTINGS.largest_exponent_of_sums
-            return int(is_short and n_hits >= SETTINGS.least_hits_of_sums)
+        is_short = n_rows * n_hits < SETTINGS.least_products_of_fft or not np.iscomplexobj(self._z)
+        largest = max(growth, _largest_exponent(crossed, n_rows, n_hits))
+        fits = largest <= SETTINGS.largest_exponent_of_sums
+        return is_short and fits and n_hits >= SETTINGS.least_hits_of_sums
+
+    def _parts_of_transforms(self, crossed: float, n_rows: int, n_hits: int) -> int:
+        """Number of parts of rows and hits that Fourier transforms convolve; 0 for none of them."""
+        if self._far_rows or not np.iscomplexobj(self._z):
+            return 0
+        exponent = _largest_exponent(crossed, n_rows, n_hits)
         n_parts = max(1, math.ceil(math.sqrt(exponent / SETTINGS.largest_exponent_of_fft)))
         n_products = max(1.0, n_rows / n_parts) * n_hits / n_parts
-        is_large = n_hits >= n_parts * SETTINGS.least_hits_of_fft and not self._far_rows
+        is_large = n_hits >= n_parts * SETTINGS.least_hits_of_fft
         return n_parts if is_large and n_products >= SETTINGS.least_products_of_fft else 0
 
     def _keep(self, grid: NDArray[Any], last: int, end: int) -> None:
@@ -544,6 +561,11 @@ class _ForwardPass:
             self._note(end, rows, log_lost)
         self._state, self._first = state / shift, lowest
         self._log_scale = self._log_scale + np.log(shift) + self._log_divisor
+
+
+def _largest_exponent(crossed: float, n_rows: int, n_hits: int) -> float:
+    """The largest exponent of a factor of a convolution."""
+    return crossed * (0.5 * (n_rows + n_hits)) ** 2 / 2.0
 
 
 def _weights_in_turn(
@@ -601,10 +623,13 @@ def _convolved(
     increments: Increments,
     block: int,
     z: NDArray[Any],
+    known: Exponentials,
+    by_sums: bool,
 ) -> tuple[NDArray[Any], Floats, Floats]:
     """All rows after a block by one convolution, the lowest first.
 
-    Also log divisors of nodes, and logs of the rounding errors of rows at their common real part.
+    Also log divisors of nodes, and logs of the rounding errors of rows at their common real part,
+    which sums do not have.
     """
     of_rows, of_hits, of_both = separated(increments, block, rows, ys)
     length, is_complex = next_fast_len(of_both.size), np.iscomplexobj(z)
@@ -613,16 +638,18 @@ def _convolved(
     together = max(1, SETTINGS.fft_at_once // length)
     for begin in range(0, z.size, together):
         some = slice(begin, begin + together)
-        nodes = z[some]
+        nodes, exponentials = z[some], known if together >= z.size else Exponentials(z[some])
         logs = log_weights[:, some] if log_weights.shape[1] > 1 else log_weights
         largest = (logs + np.multiply.outer(of_hits, nodes.real)).max(axis=0)
         if is_complex:
             # Nodes of a contour have one real part, and the same largest term.
             largest = largest.max(keepdims=True)
         reference[some] = largest
-        heads = exponentials_by_node(nodes, of_hits, logs - largest)
-        product = before[:, some].T * exponentials_by_node(nodes, of_rows)
-        if is_complex:
+        heads = exponentials.by_node(of_hits, logs - largest)
+        product = before[:, some].T * exponentials.by_node(of_rows)
+        if by_sums:
+            product = _summed(product, heads)
+        else:
             norms = np.sqrt((np.abs(heads) ** 2).sum(axis=1) * (np.abs(product) ** 2).sum(axis=1))
             with np.errstate(divide="ignore"):
                 log_norm = np.log(norms.max()) + SETTINGS.log_fft
@@ -630,9 +657,19 @@ def _convolved(
             heads, product = fft(heads, length), fft(product, length, overwrite_x=True)
             product *= heads
             product = ifft(product, overwrite_x=True)[:, : of_both.size]
-        else:
-            # Sums of positive terms have no rounding errors relative to other rows.
-            product = np.array([np.convolve(a, b) for a, b in zip(product, heads, strict=True)])
-        product *= exponentials_by_node(nodes, of_both)
+        product *= exponentials.by_node(of_both)
         sums[:, some] = product.T
     return sums, reference, log_errors
+
+
+def _summed(rows: NDArray[Any], heads: NDArray[Any]) -> NDArray[Any]:
+    """Convolutions of rows of two arrays, each number from its own products alone."""
+    if not np.iscomplexobj(rows):
+        return np.array([np.convolve(a, b) for a, b in zip(rows, heads, strict=True)])
+    (n_nodes, n_rows), n_hits = rows.shape, heads.shape[1]
+    padded = np.zeros((n_nodes, n_rows + 2 * (n_hits - 1)), dtype=complex)
+    padded[:, n_hits - 1 : n_hits - 1 + n_rows] = rows
+    # Products of matrices with windows that overlap.
+    shape, strides = (n_nodes, n_rows + n_hits - 1, n_hits), padded.strides
+    windows = as_strided(padded, shape, (*strides, strides[1]), writeable=False)
+    return np.asarray((windows @ heads[:, ::-1, None])[..., 0])

@@ -38,6 +38,8 @@ _SPREAD = 1e4
 # Samples are spread evenly in the logarithm of the distance by the fractional parts of multiples of
 # the golden ratio (Weyl), which are in step with no period.
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+# Equally spaced nodes from which on products take less time than exponentials.
+_WORTH_PRODUCTS = 8
 # Returns whose terms are smaller, relative to the largest, are not followed.
 _SILENT = 1e-13
 
@@ -355,30 +357,41 @@ def fade(n_nodes: int, part: float = 0.5) -> Floats:
     return np.asarray(np.sin(0.5 * np.pi * np.minimum(left, 1.0)) ** 2)
 
 
-def exponentials(z: NDArray[Any], factors: Floats, more: Floats | None = None) -> NDArray[Any]:
-    """``exp(factors[:, None] * z + more)``: for equally spaced nodes by products alone.
+class Exponentials:
+    """``exp(z factor)`` at some nodes z: at equally spaced ones by products alone.
 
-    Each factor (row) has its own addend, or one for each node (columns).
+    Samples farther out may follow the equally spaced nodes.
     """
-    return np.ascontiguousarray(exponentials_by_node(z, factors, more).T)
 
+    def __init__(self, z: NDArray[Any]) -> None:
+        self._z = z
+        apart = np.abs(np.diff(z, 2)) > 1e-9 * abs(z[1] - z[0]) if z.size > 1 else np.empty(0)
+        n_spaced = int(np.argmax(apart)) + 2 if apart.any() else z.size
+        self._n_spaced = n_spaced if n_spaced >= _WORTH_PRODUCTS else 0
+        if self._n_spaced:
+            self._step = (z[n_spaced - 1] - z[0]) / (n_spaced - 1)
 
-def exponentials_by_node(
-    z: NDArray[Any], factors: Floats, more: Floats | None = None
-) -> NDArray[Any]:
-    """The same with a row for each node."""
-    more = np.zeros((factors.size, 1)) if more is None else more
-    # Samples farther out may follow the equally spaced nodes.
-    first = z[1] - z[0] if z.size > 1 else 0.0
-    n_spaced = int(np.argmin(np.append(np.abs(np.diff(z, 2)) <= 1e-9 * abs(first), False))) + 2
-    if more.shape[1] > 1 or n_spaced < 8:
-        return np.asarray(np.exp(np.outer(z, factors) + more.T))
-    rows = np.empty((z.size, factors.size), dtype=z.dtype)
-    step = (z[n_spaced - 1] - z[0]) / (n_spaced - 1)
-    heads = np.exp(z[0] * factors + more[:, 0])
-    geometric_rows(heads, np.exp(step * factors), rows[:n_spaced])
-    rows[n_spaced:] = np.exp(np.outer(z[n_spaced:], factors) + more.T)
-    return rows
+    def by_node(self, factors: Floats, more: Floats | None = None) -> NDArray[Any]:
+        """``exp(z[:, None] * factors + more.T)``.
+
+        Each factor (column) has its own addend, or one for each node.
+        """
+        z, n_spaced = self._z, self._n_spaced
+        if not n_spaced or (more is not None and more.shape[1] > 1):
+            exponents = np.multiply.outer(z, factors)
+            return np.asarray(np.exp(exponents if more is None else exponents + more.T))
+        rows = np.empty((z.size, factors.size), dtype=z.dtype)
+        exponents = np.multiply.outer(z[n_spaced:], factors)
+        head = z[0] * factors
+        if more is not None:
+            exponents, head = exponents + more.T, head + more[:, 0]
+        np.exp(exponents, out=rows[n_spaced:])
+        geometric_rows(np.exp(head), np.exp(self._step * factors), rows[:n_spaced])
+        return rows
+
+    def by_factor(self, factors: Floats, more: Floats | None = None) -> NDArray[Any]:
+        """The same with a row for each factor."""
+        return np.ascontiguousarray(self.by_node(factors, more).T)
 
 
 def geometric_rows(head: NDArray[Any], ratio: NDArray[Any], out: NDArray[Any]) -> NDArray[Any]:

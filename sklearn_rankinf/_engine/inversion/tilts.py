@@ -42,7 +42,7 @@ class TiltSettings:
     few: float = 40.0
     apart: int = 4
     # A Chernoff bound of the other side's tail needs tilts up to this many beyond the one in use.
-    beyond: int = 3
+    beyond: int = 2
     # Largest excess of the exponent: of dense distributions, of others, of those that have fewer
     # than n_smooth counted positives, and of few blocks, whose transform returns.
     excess_dense: float = 12.5
@@ -121,7 +121,7 @@ class Tilts:
         self._transform, self._known = transform, known
         self.scales = {1: upper, -1: lower}
         self.support = support
-        self.few_blocks = transform.n_blocks <= FEW_BLOCKS
+        self.few_blocks = transform.n_blocks <= FEW_BLOCKS and not transform.merged
         self.is_coarse = self.few_blocks or transform.n_counted < TILTS.n_smooth
         is_rough |= self.is_coarse
         self.are_few = -transform.log_placement < TILTS.few
