@@ -275,7 +275,7 @@ class Tails:
             (True, Solver("contour", self._contour_tail, above)),
             (far_above and is_dense, Solver(by_strata, ascending, first)),
             (not (early or self._is_certified), Solver(band, self._band_limited, worth_band)),
-            (True, Solver(near_maximum, self._listed_last, s.unclear)),
+            (True, Solver(near_maximum, self._listed_last, rough)),
             (True, Solver("midpoint of bounds", self._enclosed, last)),
             (True, Solver("upper bound", self._bound, np.finfo(float).max)),
         ]

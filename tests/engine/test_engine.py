@@ -247,7 +247,9 @@ def test_mean_paths_are_those_of_the_plain_iteration():
         even = m * blocks.sizes / sum(sizes)
         at_top = np.diff(np.minimum(np.cumsum(sizes), m), prepend=0)
         for start in (even, 0.9 * at_top + 0.1 * even):
-            found, _, converged = bands._self_consistent_hits(blocks, m, tilts, start, 0.02, 100)
+            found, _, converged = bands._self_consistent_hits(
+                blocks, m, tilts, np.tile(start, (15, 1)), 0.02, 100
+            )
             assert converged.all()
             expected = [plain_mean_hits(blocks, m, tilt, start) for tilt in tilts]
             assert np.abs(np.cumsum(found - expected, axis=1)).max() < 0.5
