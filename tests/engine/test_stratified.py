@@ -9,12 +9,14 @@ import pytest
 from by_name import ap_null_distribution
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import inverted_tail, tail_bounds
-from scipy.special import logsumexp
+from scipy.optimize import brentq
+from scipy.special import expit, logsumexp
 
 from sklearn_rankinf import (
     AveragePrecision,
     Bedroc,
     DiscountedCumulativeGain,
+    RocAuc,
     metric_null_distribution,
 )
 from sklearn_rankinf._engine import solvers
@@ -636,3 +638,41 @@ def test_stated_loss_of_windows_bounds_the_true_one(n_positives, needs_more, mos
     off = np.abs(np.exp(logs[kept] - log_mgf) - plain).max()
     assert off <= lost + LOST
     assert lost < most
+
+
+@pytest.mark.parametrize("n_positives", [188, 300, 510])
+@pytest.mark.parametrize("deviations", [16.0, 20.0])
+def test_no_strata_where_no_positive_adds_much(n_positives, deviations):
+    # The body itself moves far out: strata with a fixed path of the others gave tails that were
+    # too small by factors of up to a million.
+    sizes = np.random.default_rng(n_positives).integers(1, 4, 6000)
+    null = metric_null_distribution(int(sizes.sum()), n_positives, metric=RocAuc(), tie_sizes=sizes)
+    x = null.mean() + deviations * null.std()
+    expected = log_tail_of_rank_sum(sizes, n_positives, x)
+    assert null.log_pvalue(x) == pytest.approx(expected, abs=0.02)
+    assert null.relative_error(x) < 1e-6
+
+
+def log_tail_of_rank_sum(sizes, m, auc):
+    """The tail of ROC AUC by the saddlepoint approximation of independent hits, given their sum."""
+    n = int(sizes.sum())
+    behind = n - np.repeat(np.cumsum(sizes) - (sizes - 1) / 2.0, sizes)
+    weights = (behind - behind.mean()) / n
+    total = (auc - 0.5) * m * (n - m) / n
+
+    def shift(tilt):
+        return brentq(lambda a: expit(a + tilt * weights).sum() - m, -100.0, 60.0, xtol=1e-13)
+
+    def shares(tilt):
+        return expit(shift(tilt) + tilt * weights)
+
+    tilt = brentq(lambda t: (weights * shares(t)).sum() - total, 0.0, 80.0, xtol=1e-12)
+    spread = shares(tilt) * (1.0 - shares(tilt))
+    moments = np.array([[(spread * weights ** (i + j)).sum() for i in (0, 1)] for j in (0, 1)])
+    exponent = (
+        np.logaddexp(0.0, shift(tilt) + tilt * weights).sum() - shift(tilt) * m - tilt * total
+    )
+    p = m / n
+    untilted = -n * math.log1p(-p) - m * math.log(p / (1.0 - p))
+    density = exponent - untilted - 0.5 * math.log(np.linalg.det(moments) / (n * p * (1.0 - p)))
+    return density - 0.5 * math.log(2.0 * math.pi) - math.log(tilt)
