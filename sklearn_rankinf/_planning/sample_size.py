@@ -77,7 +77,7 @@ def min_detectable_odds(
     odds : float
         The odds of a positive against a negative; the AUC is ``odds / (1 + odds)``, also in the
         binormal model. Infinite if no value of the metric is significant, so that the power is 0
-        for all odds.
+        for all odds. 0 if the logarithm of the odds is below -700.
 
     Raises
     ------
@@ -127,6 +127,8 @@ def _smallest_odds(sized: SizedDesign, target: float) -> float:
         low, high = max(2.0 * low, -_LARGEST_EFFECT), low
     if sized.power(high) < target:
         return math.inf
+    if sized.power(low) >= target:
+        return 0.0
     return math.exp(brentq(lambda x: sized.power(x) - target, low, high, xtol=1e-11, rtol=1e-11))
 
 

@@ -632,9 +632,11 @@ def test_intervals_hold_the_difference(shape, seed):
 @pytest.mark.parametrize("method", ["swap", "influence", "delong", "bootstrap"])
 def test_one_class_has_no_information(label, method):
     _, a, b = sample()
-    with pytest.warns(
-        UndefinedMetricWarning, match=f"only one class, {60 * label} positives among"
-    ):
+    message = (
+        f"^y_true contains only one class, {60 * label} positives among 60 samples: a comparison "
+        r"is not possible, and the p-value is 1\.$"
+    )
+    with pytest.warns(UndefinedMetricWarning, match=message):
         found = metric_comparison_test(
             np.full(60, label), {"a": a, "b": b}, metric="roc_auc", method=method, pos_label=1
         )

@@ -576,7 +576,11 @@ def test_unknown_errors_have_no_information(metric, y_true, options):
 @pytest.mark.parametrize("reference", [None, "best", "b"])
 def test_one_class_has_no_information(label, reference):
     _, scores = sample(18)
-    with pytest.warns(UndefinedMetricWarning, match=f"only one class, {60 * label} positives"):
+    message = (
+        f"^y_true contains only one class, {60 * label} positives among 60 samples: a comparison "
+        r"is not possible, and all p-values are 1\.$"
+    )
+    with pytest.warns(UndefinedMetricWarning, match=message):
         found = metric_multiple_comparison_test(
             np.full(60, label), scores, metric="roc_auc", reference=reference
         )

@@ -27,7 +27,10 @@ from sklearn_rankinf import (
     make_significance_scorer,
     metric_test,
 )
+from sklearn_rankinf._engine.estimates import accepted_error
 from sklearn_rankinf._metrics.names import METRICS
+from sklearn_rankinf._model_selection import scorers
+from sklearn_rankinf._null import tolerating
 from sklearn_rankinf._null.distribution import NullDistribution
 
 OUTPUTS = ("statistic", "neg_log10_pvalue", "pvalue", "zscore", "adjusted")
@@ -197,6 +200,26 @@ def test_average_precision_at_k(rankings):
 
 # Numbers of different scores, and how far positives are from the others.
 USUAL_LISTS = [(8, 0.0), (30, 0.5), (101, 1.5), (10**6, 0.5)]
+
+
+def test_the_engine_accepts_what_scorers_document(monkeypatch):
+    accepted = []
+
+    def recorded(null, relative_error):
+        accepted.append(relative_error)
+        return tolerating(null, relative_error)
+
+    monkeypatch.setattr(scorers, "tolerating", recorded)
+    for n_samples, n_equal in ((64, 1), (65, 1), (30, 5)):
+        y_score = np.arange(n_samples) // n_equal
+        score(make_significance_scorer(), np.arange(n_samples) % 7 == 0, y_score)
+    # Short lists without ties share their null distribution.
+    assert len(accepted) == 2
+    log10_p = np.array([0.0, -1.0, -36.0, -300.0])
+    documented = 0.01 + 0.001 * np.abs(log10_p)
+    for tolerance in accepted:
+        found = accepted_error(tolerance, log10_p * math.log(10.0))
+        np.testing.assert_allclose(found, documented * math.log(10.0), rtol=1e-12)
 
 
 @pytest.mark.numeric

@@ -6,12 +6,13 @@ from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from oracles import placement_probability
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 from sklearn.metrics import average_precision_score
 
 import sklearn_rankinf
@@ -31,6 +32,7 @@ from sklearn_rankinf import (
     min_detectable_odds,
     min_positives,
 )
+from sklearn_rankinf._planning.sample_size import _smallest_odds
 
 
 def name_of(case):
@@ -342,6 +344,28 @@ def test_power_at_the_smallest_odds(options, power):
     odds = min_detectable_odds(200, 8, power=power, **options)
     result = metric_power(200, 8, auc=odds / (1 + odds), **options)
     assert result.power == pytest.approx(power, rel=1e-7)
+
+
+@pytest.mark.parametrize("power", [1e-300, 1e-12, 0.01, 0.25, 0.8, 1.0 - 1e-9])
+def test_smallest_odds_of_a_hit_at_the_first_rank(power):
+    # A draw hits one of 3 positives among 20 with the probability 3 odds / (3 odds + 17).
+    odds = min_detectable_odds(20, 3, metric="recall@1", alpha=0.2, power=power)
+    assert odds == pytest.approx(power / (1.0 - power) * 17.0 / 3.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("effect", [-699.0, -513.0, -1.5, 0.0, 0.3, 1.5, 513.0, 699.0])
+def test_smallest_odds_are_found_within_the_largest_effects(effect):
+    def power(x):
+        assert abs(x) <= 700.0
+        return special.expit(x - effect)
+
+    sized = SimpleNamespace(
+        method="analytic", region=SimpleNamespace(critical_value=0.5), power=power
+    )
+    assert math.log(_smallest_odds(sized, 0.5)) == pytest.approx(effect, abs=1e-7)
+    # Others are as good as none and as any.
+    sized.power = lambda x: 0.3
+    assert (_smallest_odds(sized, 0.31), _smallest_odds(sized, 0.3)) == (math.inf, 0.0)
 
 
 def test_power_at_the_smallest_odds_where_placements_are_listed():
