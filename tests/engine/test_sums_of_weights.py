@@ -54,10 +54,14 @@ def test_returns_are_not_left_out():
     assert np.all(between.real < logs[0].real - 30.0)
 
 
-@pytest.mark.parametrize("metric", [DiscountedCumulativeGain(), RobustInitialEnhancement(20.0)])
 @pytest.mark.parametrize(
-    ("n", "m", "z"),
-    [(3000, 950, 3.0), (10**6, 10_000, 60.0), (10**6, 10_000, -40.0)],
+    ("metric", "n", "m", "z"),
+    [
+        (DiscountedCumulativeGain(), 3000, 950, 3.0),
+        (DiscountedCumulativeGain(), 10**6, 10_000, 60.0),
+        (RobustInitialEnhancement(20.0), 3000, 950, 3.0),
+        (RobustInitialEnhancement(20.0), 10**6, 10_000, -40.0),
+    ],
 )
 def test_tails_in_three_blocks_are_sums_of_hypergeometric_ones(metric, n, m, z):
     """The transform returns behind all nodes, and the error that is stated contains it."""
