@@ -276,10 +276,7 @@ class ComputedDistribution(BothSides):
             if not self._tails.merges:
                 return [inversion]
             fewer = solver("fewer blocks", self._tail_of_fewer_blocks, UNKNOWN)
-            if self._n_blocks == self._n_samples or self._tails.is_stratified:
-                return [inversion, fewer]
-            jumps = solver("fewer blocks at jumps", self._tail_of_jumps, UNKNOWN)
-            return [jumps, solver("lists and contours", inverted, UNKNOWN), fewer]
+            return [inversion, fewer]
         later = SETTINGS.worth_conditioning
         if self._tolerance:
             later = SETTINGS.worth_conditioning_roughly
@@ -308,13 +305,6 @@ class ComputedDistribution(BothSides):
         found.error.merging[:] += merging + coarse.error.total
         unknown = np.flatnonzero(~known)
         found.put(unknown, TailEstimates.unknown(unknown.shape))
-        return found
-
-    def _tail_of_jumps(self, t: Floats, sign: int) -> TailEstimates:
-        """The same where no tilt puts the mean near a value."""
-        found, jumps = TailEstimates.unknown(t.shape), self._tails.jumps(t, sign)
-        if jumps.any():
-            found.put(np.flatnonzero(jumps), self._tail_of_fewer_blocks(t[jumps], sign))
         return found
 
     @cached_property

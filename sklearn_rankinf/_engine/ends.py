@@ -17,7 +17,12 @@ from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.canonical import CanonicalSum, value_in_a_row
 from sklearn_rankinf._engine.estimates import ROUNDING_OF_LISTS, UNKNOWN, TailEstimates
-from sklearn_rankinf._engine.exact.enumeration import atoms, largest_value, smallest_value
+from sklearn_rankinf._engine.exact.enumeration import (
+    atoms,
+    largest_value,
+    most_by_a_hit,
+    smallest_value,
+)
 from sklearn_rankinf._statistics import (
     Floats,
     Increments,
@@ -243,20 +248,21 @@ class EndsOfSupport:
     def _atom_at_top(self) -> tuple[float, float]:
         """Log probability of the largest value with ties, and the value below it.
 
-        For weights that fall from block to block. Of all other outcomes those with one hit moved
-        out of the last block that has any, or into it if it has room, have the largest value.
+        Where what a hit adds falls from block to block. All other outcomes have a hit behind the
+        last block with any, or one less before it.
         """
         if self._tie_sizes is None:
             return -math.inf, math.inf
         blocks, m = self.blocks, self._n_positives
-        if not blocks.is_linear or np.any(np.diff(blocks.linear) > 0.0):
+        most = most_by_a_hit(blocks, m)
+        if most is None:
             return -math.inf, math.inf
         ends = np.cumsum(blocks.sizes)
         last = int(np.searchsorted(ends, m))
         moves = [(last, last + 1)] if last + 1 < ends.size else []
         if ends[last] > m and last > 0:
             moves.append((last - 1, last))
-        lost = min(float(blocks.linear[i] - blocks.linear[j]) for i, j in moves)
+        lost = min(float(most[i] - most[j]) for i, j in moves)
         high = self.attained[1]
         if lost <= SETTINGS.noticeable * high:
             return -math.inf, math.inf

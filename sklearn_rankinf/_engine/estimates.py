@@ -31,9 +31,10 @@ ROUNDING_OF_LISTS = 1e-13
 ROUGH_TOLERANCE = 5e-3
 # Richardson's extrapolation to no merging: merging errs like the square of the ratio of the ends of
 # a block, so that 1 / (2.5**2 - 1) of the difference between two ratios is left, one 2.5 times the
-# other; and the part of the difference that is doubtful.
+# other; and the part of the difference that is doubtful, also far above the mean.
 LEFT_OF_MERGING = 1.0 / 5.25
 DOUBT_OF_MERGING = 0.1
+DOUBT_FAR_UP = 0.3
 # Merged blocks of equal scores err less regularly: all of the difference is doubtful.
 DOUBT_OF_MERGED_TIES = 1.0
 
@@ -55,14 +56,18 @@ def exp_of_error(log: Floats) -> Floats:
 
 
 def without_merging(
-    log_p: Floats, coarse: Floats, known: NDArray[np.bool_], has_ties: bool
+    log_p: Floats,
+    coarse: Floats,
+    known: NDArray[np.bool_],
+    has_ties: bool,
+    doubt: float = DOUBT_OF_MERGING,
 ) -> tuple[Floats, Floats]:
     """Logs of tails from those of merged blocks and of blocks merged further, and their errors.
 
     Those that are not known stay as they are.
     """
     difference = np.where(known, log_p, 0.0) - np.where(known, coarse, 0.0)
-    doubt = DOUBT_OF_MERGED_TIES if has_ties else DOUBT_OF_MERGING
+    doubt = DOUBT_OF_MERGED_TIES if has_ties else doubt
     return log_p + LEFT_OF_MERGING * difference, doubt * np.abs(difference)
 
 

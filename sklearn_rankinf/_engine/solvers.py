@@ -262,6 +262,7 @@ class Tails:
         declared: list[tuple[bool, Solver]] = [
             (self._has_many_hits, Solver("contour", self._many_hits, s.accurate)),
             (roughly, Solver("contour", self._roughly, good)),
+            (self._crosses_jumps, Solver("contour", self._across_jumps, first)),
             (early, Solver("contour", self._short_contour, good)),
             (early, Solver(band, self._band_limited, good)),
             (upper and (stratified or far_above), Solver(near_maximum, self._listed_first, first)),
@@ -359,7 +360,14 @@ class Tails:
         return self._stratified_inversion.tail(t, sign)
 
     def _ascending(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
-        return self._stratified_inversion.ascending_tail(t)
+        found = TailEstimates.unknown(t.shape)
+        # They take seconds, and are no more accurate than paths of many hits across a jump.
+        is_enough = (known.solver == "contour") & (known.error.total <= SETTINGS.unclear)
+        is_enough &= self._crosses_jumps
+        open_ = np.flatnonzero(~is_enough)
+        if open_.size:
+            found.put(open_, self._stratified_inversion.ascending_tail(t[open_]))
+        return found
 
     def _far_error(self, log_p: Floats) -> Floats:
         """Accepted error of a stratified contour: far above the body ascending ones are better."""
@@ -422,7 +430,9 @@ class Tails:
     # Contours
 
     def jumps(self, t: Floats, sign: int) -> NDArray[np.bool_]:
-        """Whether no tilt puts the mean near a value."""
+        """Whether no tilt puts the mean near a value, and paths carry its tail."""
+        if self.merges and not self._crosses_jumps:
+            return np.zeros(t.shape, dtype=bool)
         return self._contour.jumps(t, sign)
 
     def _contour_tail(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
@@ -445,14 +455,37 @@ class Tails:
             if self._is_certified:
                 self._refute(found, t, sign)
             return found
-        found = self._contour.tail(t, sign)
+        found = TailEstimates.unknown(t.shape)
+        jumps = self.jumps(t, sign)
+        found.put(np.flatnonzero(~jumps), self._contour.tail(t[~jumps], sign))
         enough = max(SETTINGS.accurate_merged, self._tolerance)
         for is_merged in (False, True):
-            far = np.flatnonzero(found.error.total > enough)
+            far = np.flatnonzero((found.error.total > enough) & ~jumps)
             far = far[self._contour.log_bound(t[far], sign) < SETTINGS.log_less_merging]
             if far.size:
                 contour = self._contour_less_merged if is_merged else self._contour_far_out
                 found.put_better(far, contour.tail(t[far], sign))
+        return found
+
+    @property
+    def _crosses_jumps(self) -> bool:
+        """Whether tails of merged blocks across a jump come from the paths that carry them.
+
+        Of few hits stratified contours are as quick, and plain ones without ties.
+        """
+        if not self.merges or self._n_positives >= SETTINGS.many_hits:
+            return self.merges
+        return self._n_blocks < self._n_samples and not self.is_stratified
+
+    def _across_jumps(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+        """Contours of the paths that carry a tail, where no tilt puts the mean near the value."""
+        found, jumps = TailEstimates.unknown(t.shape), self.jumps(t, sign)
+        for contour in self._contours_across_jumps if jumps.any() else []:
+            enough = np.maximum(accepted_error(self._tolerance, found.log_p), SETTINGS.unclear)
+            is_known = np.isfinite(found.log_p) & (found.error.total <= enough)
+            open_ = np.flatnonzero(jumps & ~is_known)
+            if open_.size:
+                found.put_better(open_, contour.tail_of_paths(t[open_], sign))
         return found
 
     def _roughly(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
@@ -645,6 +678,15 @@ class Tails:
         tolerances = [SETTINGS.usual_tolerance] if self._contour.is_short else []
         coarse = SETTINGS.coarser * SETTINGS.ratio
         return [self._contour_inversion(None, coarse, tolerance=one) for one in tolerances]
+
+    @cached_property
+    def _contours_across_jumps(self) -> list[ContourInversion]:
+        """Of few hits those of paths are short, and blocks are merged less from the start."""
+        ratio, coarse = self._ratios
+        finer = self._contour_inversion(0.5 * ratio, 0.5 * coarse)
+        is_rough = self._tolerance >= ROUGH_TOLERANCE
+        takes_long = is_rough or self._n_positives > SETTINGS.many_positives
+        return [self._contour, finer] if takes_long else [finer]
 
     @cached_property
     def _contour_far_out(self) -> ContourInversion:

@@ -25,9 +25,10 @@ from sklearn_rankinf import AveragePrecision, RocAuc, metric_null_distribution
 from sklearn_rankinf._engine import distribution as engine_distribution
 from sklearn_rankinf._engine.conditioning import block_to_condition_on, bulk_block
 from sklearn_rankinf._engine.distribution import ComputedDistribution
+from sklearn_rankinf._engine.ends import EndsOfSupport
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact import integer_weights as whole_numbers
-from sklearn_rankinf._engine.exact.enumeration import best_split, n_outcomes
+from sklearn_rankinf._engine.exact.enumeration import best_split, largest_value, n_outcomes
 from sklearn_rankinf._engine.exact.integer_weights import step_of
 from sklearn_rankinf._engine.means.sums_of_atoms import SumsOfAtoms
 from sklearn_rankinf._null import distribution as _frozen_distributions
@@ -689,6 +690,41 @@ def test_the_largest_values_of_few_levels_with_many_positives(moved):
     )
     assert result.pvalue_relative_error <= 1e-11
     assert_allclose(result.log10_pvalue * math.log(10.0), expected, rtol=1e-12)
+
+
+def test_the_largest_value_of_levels_that_are_too_many_to_list():
+    # A perfect ranking of a million items in 50 levels.
+    sizes, m = np.array([4_000, *[20_000] * 48, 36_000]), 10_000
+    hits = np.array([4_000, 6_000, *[0] * 48])
+    ways = math.comb(20_000, 6_000)
+    expected = (math.log(ways) - math.log(math.comb(1_000_000, m))) / math.log(10.0)
+    result = rankinf.metric_test(rankinf.Ranking.from_counts(sizes, hits))
+    assert result.pvalue_relative_error <= 1e-10
+    assert_allclose(result.log10_pvalue, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("metric", [AveragePrecision(), AveragePrecision(k=9), RocAuc()])
+def test_only_blocks_filled_from_the_top_reach_the_largest_value(metric):
+    rng, n_known = np.random.default_rng(0), 0
+    for _ in range(60):
+        sizes = rng.integers(1, 7, rng.integers(2, 6))
+        n = int(sizes.sum())
+        m = int(rng.integers(1, n))
+        ends = EndsOfSupport((metric, n, m, sizes))
+        # Blocks behind the cut-off are one.
+        sizes = ends.blocks.sizes
+        every = itertools.product(*(range(min(size, m) + 1) for size in sizes.tolist()))
+        hits = np.array([y for y in every if sum(y) == m])
+        values = ends.blocks.total(hits)
+        assert_allclose(largest_value(ends.blocks, m), values.max(), rtol=1e-12)
+        log_p, below = ends._atom_at_top
+        if math.isfinite(log_p):
+            n_known += 1
+            at_top = hits[values > below]
+            assert at_top.shape[0] == 1
+            ways = math.prod(map(math.comb, sizes.tolist(), at_top[0].tolist()))
+            assert_allclose(math.exp(log_p), ways / math.comb(n, m), rtol=1e-9)
+    assert n_known > 20
 
 
 @pytest.mark.parametrize("x", [1e-10, pytest.param(1e-7, marks=pytest.mark.long), 2e-5, 3e-4])

@@ -615,7 +615,7 @@ def test_limited_paths_are_known_under_tilts_that_favour_others(steepness):
     most = np.minimum(everything.most, 12)
     high = np.minimum(everything.high, np.cumsum(most))
     limits = replace(everything, most=most, high=high).ascending()
-    limited = RankingTransform(increments, increments, m, limits=limits)
+    limited = RankingTransform(increments, increments, m, limits=(limits, limits))
     theta = steepness * m
     found = limited.log_mgfs(np.array([theta]))[0]
     assert_allclose(found, log_mgf_within(increments, m, theta, limits), rtol=1e-10)

@@ -44,6 +44,8 @@ _MOST_AT_ONCE = 1_000_000
 _EXTENDED_AT_ONCE = 16_384
 # Sums over more hits are off by more than 4e-13, and compensated: values within 1e-12 are equal.
 _MANY_HITS = 4_000
+# Relative difference of the most that hits add that is rounding.
+_SAME = 1e-12
 # Stated relative error of meet in the middle: this, and this for each unit of log C(n, m).
 _ROUNDING = 1e-12
 
@@ -305,12 +307,33 @@ def _largest_sums(increments: Increments, n_positives: int) -> Iterator[Floats]:
         yield best
 
 
+def most_by_a_hit(increments: Increments, n_positives: int) -> Floats | None:
+    """The most that a hit adds in each block, if blocks that are filled from the top reach it.
+
+    With at most H hits up to a block, one in it adds no more than ``cross (H - 1) + linear +
+    square``. Where that falls from block to block, the i-th hit of a ranking whose blocks are
+    filled in turn adds at least as much as the i-th hit of any other. None if it does not fall, or
+    filled blocks add less.
+    """
+    c, ends = increments, np.cumsum(increments.sizes)
+    most = c.cross * (np.minimum(ends, n_positives) - 1) + c.of_one_hit
+    taken = np.diff(np.minimum(ends, n_positives), prepend=0)
+    reached = c.cross * c.starts + c.linear + c.square * taken
+    rounding = _SAME * np.abs(most)
+    is_reached = np.abs(reached - most) <= rounding
+    falls = np.diff(most) <= rounding[1:]
+    applies = np.all((c.square <= c.cross) & (c.cross >= 0.0)) and falls.all()
+    return most if applies and is_reached[taken > 0].all() else None
+
+
 def largest_value(increments: Increments, n_positives: int) -> float:
     """The largest value that the statistic can take."""
     if increments.is_linear:
         order = np.argsort(-increments.linear, kind="stable")
-        taken = np.diff(np.minimum(np.cumsum(increments.sizes[order]), n_positives), prepend=0)
-        return float(np.sum(taken * increments.linear[order]))
+        increments = increments[order]
+    if most_by_a_hit(increments, n_positives) is not None:
+        top = np.diff(np.minimum(np.cumsum(increments.sizes), n_positives), prepend=0)
+        return float(increments.total(top))
     return float(deque(_largest_sums(increments, n_positives), maxlen=1).pop()[-1])
 
 

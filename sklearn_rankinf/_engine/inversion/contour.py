@@ -31,6 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.estimates import (
+    DOUBT_FAR_UP,
+    DOUBT_OF_MERGING,
     ROUGH_TOLERANCE,
     TailEstimates,
     accepted_error,
@@ -444,7 +446,8 @@ class ContourInversion:
             coarse = coarser.tail(s, sign, False, (), are_complete)[0]
             known &= np.isfinite(coarse)
             has_ties = self._transform.merges_ties
-            log_p, merging = without_merging(log_p, coarse, known, has_ties)
+            doubt = DOUBT_FAR_UP if self._transform.is_limited else DOUBT_OF_MERGING
+            log_p, merging = without_merging(log_p, coarse, known, has_ties, doubt)
         if contour.side == sign:
             most = SETTINGS.largest_terms_dense if self._is_dense else SETTINGS.largest_terms
             most = SETTINGS.largest_terms_coarse if is_rough else most

@@ -15,6 +15,7 @@ from scipy.special import gammaln
 
 from sklearn_rankinf._engine.inversion.bands import (
     Bands,
+    around_paths,
     balanced_bands,
     balances,
     feasible_bands,
@@ -90,9 +91,12 @@ class RankingTransform:
         Size of the largest block before merging; None for that of `increments`.
     negligible : float, default=1e-22
         Paths that carry less than this share of the tilted total are left out.
-    limits : Bands, default=None
-        Paths that the expectation is restricted to; all of them are kept.
+    limits : tuple of Bands, default=None
+        Paths that the expectation is restricted to, of the blocks and of those of `coarse`; all of
+        them are kept.
     """
+
+    has_paths = True
 
     def __init__(
         self,
@@ -102,7 +106,7 @@ class RankingTransform:
         merged: bool = False,
         largest_block: int | None = None,
         negligible: float = 1e-22,
-        limits: Bands | None = None,
+        limits: tuple[Bands, Bands] | None = None,
     ) -> None:
         self.merged, self._negligible = merged, negligible
         self._largest_block = largest_block or int(increments.sizes.max())
@@ -224,11 +228,8 @@ class RankingTransform:
             is_gentle = float(np.abs(thetas).max() * most.max()) * m <= _GENTLE
             if m > _FEW_HITS or is_gentle:
                 return windows(blocks, m, thetas, _NARROW)
-        return self._limits or feasible_bands(blocks, m), balances(blocks, m, thetas, self._limits)
-
-    @property
-    def has_paths(self) -> bool:
-        return not self.merged
+        limits = self._limits and self._limits[blocks is self._coarse]
+        return limits or feasible_bands(blocks, m), balances(blocks, m, thetas, limits)
 
     @property
     def is_limited(self) -> bool:
@@ -246,7 +247,7 @@ class RankingTransform:
     def jumps(self, t: float, sign: int) -> bool:
         blocks, m = self._coarse, self._n_positives
         # Statistics are convex in the hits of blocks of several items, unless they add weights.
-        if not self.has_ties or self.is_limited or blocks.is_linear:
+        if not (self.has_ties or self.merged) or self.is_limited or blocks.is_linear:
             return False
         if is_near_the_mean(blocks, m, t):
             return False
@@ -261,10 +262,24 @@ class RankingTransform:
         found = paths_of_tail(self._coarse, m, t, sign, paths) if paths else None
         if found is None:
             return None
-        limits = found.bands
+        planned = limits = found.bands
         if self._coarse is not blocks:
             limits = limits.at(np.cumsum(self._coarse.sizes), np.cumsum(blocks.sizes))
-        transform = RankingTransform(blocks, blocks, m, limits=limits)
+        if self.merged:
+            # Hits in a block are bounded by those in the larger block that planned it.
+            hits, larger = np.array([path.hits for path in paths]), self._coarse.sizes
+            place = np.searchsorted(np.cumsum(larger), np.cumsum(blocks.sizes))
+            likely = around_paths(blocks, m, (hits / larger)[:, place] * blocks.sizes, 1.0)
+            transform = RankingTransform(
+                blocks,
+                self._coarse,
+                m,
+                True,
+                self._largest_block,
+                limits=(limits.intersection(likely), planned),
+            )
+        else:
+            transform = RankingTransform(blocks, blocks, m, limits=(limits, limits))
         return Limited(transform, found.log_rest, paths[0].tilt, paths[0].deviation)
 
     @cached_method
@@ -299,7 +314,7 @@ class RankingTransform:
         """Rows that matter at a tilt: all of them where they are few, and blocks are not merged."""
         increments = self._planning(theta) if coarse else self._increments
         if self._limits is not None:
-            return self._limits
+            return self._limits[coarse]
         if self._n_positives <= _FEW_HITS and not self.merged and not is_extreme:
             return feasible_bands(increments, self._n_positives)
         if coarse:
@@ -322,7 +337,8 @@ class RankingTransform:
             return self._planned_at(theta)[2]
         if not always:
             return np.zeros((blocks.sizes.size, 1))
-        return balances(blocks, self._n_positives, theta, self._limits)
+        limits = self._limits and self._limits[blocks is self._coarse]
+        return balances(blocks, self._n_positives, theta, limits)
 
     @cached_method
     def _planned_at(self, theta: float) -> tuple[Bands, float, Floats]:

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.ndimage import maximum_filter1d
 
 from sklearn_rankinf._engine.estimates import (
+    DOUBT_FAR_UP,
     DOUBT_OF_MERGED_TIES,
     DOUBT_OF_MERGING,
     LEFT_OF_MERGING,
@@ -73,9 +74,7 @@ class StratifiedTailsSettings:
     # distribution counts a part. The error of all is at most this many times the root of the sum
     # of their squared probabilities.
     edge: float = 2.0
-    # Doubtful part of the difference by merging, far above the mean; and parts of the last and the
-    # last but one difference if there are several.
-    doubt_far_up: float = 0.3
+    # Doubtful parts of the last and the last but one difference by merging if there are several.
     doubt_of_last: float = 0.2
     doubt_of_last_but_one: float = 0.04
     # Relative error above which an upper and a lower tail are unknown: near the lowest value few
@@ -208,7 +207,7 @@ class StratifiedTails:
                 SETTINGS.doubt_of_last * last, SETTINGS.doubt_of_last_but_one * before
             )
         else:
-            doubt = DOUBT_OF_MERGING if self._nodes.side < 0 else SETTINGS.doubt_far_up
+            doubt = DOUBT_OF_MERGING if self._nodes.side < 0 else DOUBT_FAR_UP
             merging = doubt * np.abs(changes[0])
         if sign > self._nodes.side and self._cell > 0.0:
             merging = np.maximum(merging, self._merging_nearby(s) * np.exp(-log_p))
