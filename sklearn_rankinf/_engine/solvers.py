@@ -134,8 +134,8 @@ class SolverSettings:
     least_counted: float = 4.0
     part_counted: float = 0.01
     # Part of the body that a positive adds at least where contours ascend. Where none adds so much,
-    # far tails move the body itself: strata were wrong for parts of up to .3.
-    least_increment: float = 0.5
+    # far tails move the body itself: strata were wrong for parts of up to .73.
+    least_increment: float = 1.0
     # Part of the standard deviation that a positive adds at least where the contours of merged
     # blocks are stratified.
     least_increment_merged: float = 0.5

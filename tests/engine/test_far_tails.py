@@ -28,6 +28,7 @@ from sklearn_rankinf import (
 from sklearn_rankinf._engine import solvers
 from sklearn_rankinf._engine.distribution import ComputedDistribution
 from sklearn_rankinf._engine.exact import near_maximum
+from sklearn_rankinf._engine.exact.enumeration import largest_value, most_by_a_hit
 from sklearn_rankinf._engine.inversion import bands, contour, forward_pass, tilts
 from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
 from sklearn_rankinf._engine.inversion.stratified import StratifiedInversion
@@ -645,3 +646,45 @@ def test_a_rough_tolerance_is_kept_where_single_blocks_decide(signal):
     assert abs(log_p - null.log_pvalue(x)) < 0.023 * (1.0 - 0.1 * log_p / math.log(10.0))
     low, high = null.pvalue_bounds(x)
     assert math.log(low) - 1e-9 <= log_p <= math.log(high) + 1e-9
+
+
+def test_perfect_ranking_in_few_levels_of_a_long_list():
+    # All blocks are filled but the last one with positives: one way but for the choice within it.
+    sizes = [3_333, 2_500, 10_000, *[21_000] * 46, 18_167]
+    n, m = sum(sizes), 10_000
+    taken = [3_333, 2_500, 4_167]
+    ends, found = itertools.accumulate(sizes), itertools.accumulate(taken)
+    best = math.fsum(y * k / e / m for y, k, e in zip(taken, found, ends, strict=False))
+    null = ap_null_distribution(n, m, tie_sizes=sizes)
+    expected = math.log(math.comb(10_000, 4_167)) - log_binomial(n, m)
+    assert null.log_pvalue(best) == pytest.approx(expected, rel=1e-11)
+    assert null.relative_error(best) < 1e-10
+
+
+@pytest.mark.parametrize(
+    "metric", [AveragePrecision(), AveragePrecision(k=9), DiscountedCumulativeGain(), Bedroc()]
+)
+def test_most_that_a_hit_adds_bounds_all_other_outcomes(metric):
+    rng, n_known = np.random.default_rng(7), 0
+    for _ in range(40):
+        sizes = np.append(rng.integers(1, 6, rng.integers(2, 5)), 7)
+        n = int(sizes.sum())
+        m = int(rng.integers(1, n))
+        blocks = increments_of(metric.at(n), n, m, sizes)
+        hits = [
+            each
+            for each in itertools.product(*(range(size + 1) for size in blocks.sizes.tolist()))
+            if sum(each) == m
+        ]
+        values = np.sort(blocks.total(np.array(hits, dtype=float)))[::-1]
+        assert largest_value(blocks, m) == pytest.approx(values[0], abs=1e-12)
+        most = most_by_a_hit(blocks, m)
+        if most is None:
+            continue
+        n_known += 1
+        top = np.diff(np.minimum(np.cumsum(blocks.sizes), m), prepend=0)
+        assert blocks.total(top[None].astype(float))[0] == pytest.approx(values[0], abs=1e-12)
+        bounds = np.sort(np.array(hits) @ most)[::-1]
+        assert np.all(values <= bounds + 1e-12)
+        assert bounds[0] == pytest.approx(values[0], abs=1e-12)
+    assert n_known >= 10
