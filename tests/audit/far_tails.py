@@ -25,6 +25,8 @@ from .oracles import MAYBE_SAME, MISSES, SURELY_SAME, Atoms, Sum, draw_sums
 _RARE = 1e-19
 # Rounding of logarithms of numbers of placements.
 _ROUNDING = 1e-7
+# Sums of probabilities below it may have lost some of them.
+_SMALLEST = 1e-290
 
 
 @dataclass(frozen=True)
@@ -541,9 +543,10 @@ class Listed:
     name = "all values"
 
     def log_pvalue(self, x: float) -> tuple[float, float]:
-        ends = self.atoms.at_least(x - SURELY_SAME * abs(x), x - MAYBE_SAME * abs(x))
-        low, high = (math.log(min(end, 1.0)) if end > 0.0 else -math.inf for end in ends)
-        return low, high
+        low, high = self.atoms.at_least(x - SURELY_SAME * abs(x), x - MAYBE_SAME * abs(x))
+        # Smaller probabilities are out of the range of floats.
+        log_low = math.log(min(low, 1.0)) if low > _SMALLEST else -math.inf
+        return log_low, math.log(min(max(high, _SMALLEST), 1.0))
 
 
 def far_tails(totals: Sequence[Sum], effort: FarEffort, seed: int) -> list[FarTail]:

@@ -17,6 +17,7 @@ from .far_tails import (
     BandLimited,
     CountsSampling,
     ImportanceSampling,
+    Listed,
     TiltedMean,
     WholeNumbers,
 )
@@ -184,6 +185,13 @@ def test_reciprocal_ranks_agree_with_enumeration(ranking):
     for t in np.unique(values).tolist():
         p = np.mean(np.array(values) >= t * (1 - 1e-12))
         assert atoms.at_least(t * (1 - 1e-12), t * (1 - 1e-12)) == pytest.approx((p, p))
+
+
+def test_probabilities_out_of_the_range_of_floats_are_no_zeros():
+    # All of 400 hits in a first block of 400 among 20,000 items have a probability of 1e-852.
+    ranking = Ranked(20_000, 400, ((400, 1), (19_600, 1)))
+    low, high = Listed(reciprocal_rank_atoms(ranking, 10**6)).log_pvalue(1.0)
+    assert low <= -math.log(math.comb(20_000, 400)) <= high < -600.0
 
 
 def exact_ways(sizes, m, gain):
