@@ -26,7 +26,7 @@ from sklearn_rankinf._engine.exact.enumeration import atoms, largest_value
 from sklearn_rankinf._engine.inversion import stratified
 from sklearn_rankinf._engine.inversion.bands import carrying_bands, feasible_bands, tilted_bands
 from sklearn_rankinf._engine.inversion.contour import ContourInversion
-from sklearn_rankinf._engine.inversion.forward_pass import log_transform
+from sklearn_rankinf._engine.inversion.forward_pass import log_transform, walked_through
 from sklearn_rankinf._engine.inversion.multirate import MultiratePass
 from sklearn_rankinf._engine.inversion.nodes import LOST
 from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
@@ -676,3 +676,18 @@ def log_tail_of_rank_sum(sizes, m, auc):
     untilted = -n * math.log1p(-p) - m * math.log(p / (1.0 - p))
     density = exponent - untilted - 0.5 * math.log(np.linalg.det(moments) / (n * p * (1.0 - p)))
     return density - 0.5 * math.log(2.0 * math.pi) - math.log(tilt)
+
+
+@pytest.mark.parametrize("sizes", [(1,) * 30, (1, 1, 4, 6, 2, 1, 1, 9, 5)])
+def test_bands_may_begin_below_the_first_number_of_hits(sizes):
+    blocks = increments_of(AP, 30, 6, np.array(sizes))
+    half = slice(len(sizes) // 2, None)
+    rest, bands = blocks[half], feasible_bands(blocks, 6).of(half)
+    bands = replace(bands, low=np.zeros_like(bands.low))
+    z, logs = np.array([0.5, 3.0]), np.log([[0.2, 0.3], [0.5, 0.1]])
+    none = np.full((3, 2), -np.inf)
+    first, found = walked_through(rest, 30, 6, z, bands, 3, logs)
+    from_zero, expected = walked_through(rest, 30, 6, z, bands, 0, np.vstack([none, logs]))
+    assert (first, from_zero) == (3, 0)
+    assert_allclose(found, expected[3:], rtol=1e-12)
+    assert np.all(expected[:3] == -np.inf)

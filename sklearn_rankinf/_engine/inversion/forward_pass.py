@@ -81,7 +81,7 @@ SETTINGS = PassSettings()
 
 
 class LeftTheRangeError(Exception):
-    """The state has left the range of floats, under an extreme tilt."""
+    """The state has left the range of floats, under an extreme tilt, or that of the bands."""
 
 
 def log_transform(
@@ -225,6 +225,10 @@ class _ForwardPass:
 
     def log_rows(self, first: int, logs: NDArray[Any]) -> tuple[int, NDArray[Any]]:
         """First row and log weights after all blocks, from those before them."""
+        # No path leads to fewer hits than there are before these blocks.
+        self._low = np.maximum(self._low, first)
+        if np.any(self._low > self._high):
+            raise LeftTheRangeError
         self._first, self._balance = first, self._balances[0]
         self._log_divisor, self._range = np.zeros(1), 0.0
         logs = logs + self._log_factors(logs.shape[0])
