@@ -30,6 +30,7 @@ from sklearn_rankinf._statistics import (
     Statistic,
     cached_method,
     cached_property,
+    filled_from_the_top,
     increments_of,
     log_binomial,
     log_pmf,
@@ -192,7 +193,7 @@ class EndsOfSupport:
             return self._in_a_row(self._n_samples - m), highest
         increments = self.blocks
         ends = np.cumsum(increments.sizes)
-        top = np.diff(np.minimum(ends, m), prepend=0)
+        top = filled_from_the_top(increments.sizes, m)
         bottom = np.diff(np.maximum(ends - (self._n_samples - m), 0), prepend=0)
         return float(increments.total(bottom)), float(increments.total(top))
 

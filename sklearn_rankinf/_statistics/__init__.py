@@ -48,6 +48,7 @@ from sklearn_rankinf._statistics.increments import (
     Influence,
     Integers,
     blocks_of,
+    filled_from_the_top,
     geometric_edges,
     hits_around_blocks,
 )

@@ -158,6 +158,11 @@ class HitBlocks:
     n_positives: int
 
 
+def filled_from_the_top(sizes: ArrayLike, n_hits: int) -> Integers:
+    """Hits in each block if all of them lie as high as they can."""
+    return np.asarray(np.diff(np.minimum(np.cumsum(sizes), n_hits), prepend=0))
+
+
 def hits_around_blocks(blocks: Integers) -> tuple[Integers, Integers]:
     """For rows of hits in ascending blocks: number of hits before each block, and to its end."""
     place = np.arange(blocks.shape[1])

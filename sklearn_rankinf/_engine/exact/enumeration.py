@@ -31,6 +31,7 @@ from sklearn_rankinf._statistics import (
     Integers,
     cached_method,
     cached_property,
+    filled_from_the_top,
     log_binomial,
 )
 
@@ -317,7 +318,7 @@ def most_by_a_hit(increments: Increments, n_positives: int) -> Floats | None:
     """
     c, ends = increments, np.cumsum(increments.sizes)
     most = c.cross * (np.minimum(ends, n_positives) - 1) + c.of_one_hit
-    taken = np.diff(np.minimum(ends, n_positives), prepend=0)
+    taken = filled_from_the_top(c.sizes, n_positives)
     reached = c.cross * c.starts + c.linear + c.square * taken
     rounding = _SAME * np.abs(most)
     is_reached = np.abs(reached - most) <= rounding
@@ -332,8 +333,7 @@ def largest_value(increments: Increments, n_positives: int) -> float:
         order = np.argsort(-increments.linear, kind="stable")
         increments = increments[order]
     if most_by_a_hit(increments, n_positives) is not None:
-        top = np.diff(np.minimum(np.cumsum(increments.sizes), n_positives), prepend=0)
-        return float(increments.total(top))
+        return float(increments.total(filled_from_the_top(increments.sizes, n_positives)))
     return float(deque(_largest_sums(increments, n_positives), maxlen=1).pop()[-1])
 
 

@@ -26,6 +26,7 @@ from sklearn_rankinf._statistics import (
     Increments,
     Integers,
     binomial_log_weights,
+    filled_from_the_top,
     log_probability_of_hits,
 )
 
@@ -261,7 +262,7 @@ def mean_paths(
     """
     sizes = increments.sizes.astype(float)
     even = n_positives * sizes / sizes.sum()
-    at_top = np.diff(np.minimum(np.cumsum(sizes), n_positives), prepend=0.0)
+    at_top = filled_from_the_top(increments.sizes, n_positives)
     starts = np.repeat([even, 0.9 * at_top + 0.1 * even], tilts.size, axis=0)
     hits, shift, converged = _self_consistent_hits(
         increments, n_positives, np.tile(tilts, 2), starts, path_error, most_steps

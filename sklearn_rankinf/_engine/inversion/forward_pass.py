@@ -27,10 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.fft import fft, ifft, next_fast_len
 
 from sklearn_rankinf._engine.inversion.bands import Bands, feasible_bands, separated, weights_ahead
-from sklearn_rankinf._engine.inversion.nodes import (
-    Exponentials,
-    geometric_rows,
-)
+from sklearn_rankinf._engine.inversion.nodes import Exponentials, geometric_rows
 from sklearn_rankinf._statistics import (
     Complexes,
     Floats,
@@ -69,8 +66,8 @@ class PassSettings:
     # Range of the logarithms of factors within a part of a convolution: rounding errors, relative
     # to the largest row, grow by the exponential.
     largest_exponent_of_fft: float = 8.0
-    # The same at real nodes, where terms are positive, and only the smallest ones are lost; and the
-    # number of hits from which convolutions take less time there than one sum for each.
+    # The same where sums of products convolve, and only the smallest terms are lost; and the number
+    # of hits from which that takes less time than one product of all rows for each.
     largest_exponent_of_sums: float = 150.0
     least_hits_of_sums: int = 12
     # Numbers that are transformed together.
@@ -425,7 +422,7 @@ class _ForwardPass:
         reference: Any = 0.0
         if n_parts:
             rows, log_weights = np.arange(lowest, last + 1), self._log_weights(block, ys)
-            passed = self._increments, block, self._z, self._exponentials, by_sums
+            passed = self._increments, block, self._exponentials, by_sums
             sums, reference, log_errors = _convolved_in_parts(
                 n_parts, before, rows, ys, log_weights, *passed
             )
@@ -626,8 +623,7 @@ def _convolved(
     log_weights: Floats,
     increments: Increments,
     block: int,
-    z: NDArray[Any],
-    known: Exponentials,
+    exponentials: Exponentials,
     by_sums: bool,
 ) -> tuple[NDArray[Any], Floats, Floats]:
     """All rows after a block by one convolution, the lowest first.
@@ -636,32 +632,33 @@ def _convolved(
     which sums do not have.
     """
     of_rows, of_hits, of_both = separated(increments, block, rows, ys)
+    z = exponentials.z
     length, is_complex = next_fast_len(of_both.size), np.iscomplexobj(z)
     sums = np.empty((of_both.size, z.size), dtype=before.dtype)
     reference, log_errors = np.empty(z.size), np.full(of_both.size, -np.inf)
     together = max(1, SETTINGS.fft_at_once // length)
     for begin in range(0, z.size, together):
         some = slice(begin, begin + together)
-        nodes, exponentials = z[some], known if together >= z.size else Exponentials(z[some])
+        these = exponentials if together >= z.size else Exponentials(z[some])
         logs = log_weights[:, some] if log_weights.shape[1] > 1 else log_weights
-        largest = (logs + np.multiply.outer(of_hits, nodes.real)).max(axis=0)
+        largest = (logs + np.multiply.outer(of_hits, these.z.real)).max(axis=0)
         if is_complex:
             # Nodes of a contour have one real part, and the same largest term.
             largest = largest.max(keepdims=True)
         reference[some] = largest
-        heads = exponentials.by_node(of_hits, logs - largest)
-        product = before[:, some].T * exponentials.by_node(of_rows)
+        heads = these.by_node(of_hits, logs - largest)
+        product = before[:, some].T * these.by_node(of_rows)
         if by_sums:
             product = _summed(product, heads)
         else:
             norms = np.sqrt((np.abs(heads) ** 2).sum(axis=1) * (np.abs(product) ** 2).sum(axis=1))
             with np.errstate(divide="ignore"):
                 log_norm = np.log(norms.max()) + SETTINGS.log_fft
-            log_errors = np.maximum(log_errors, log_norm + of_both * nodes[0].real)
+            log_errors = np.maximum(log_errors, log_norm + of_both * these.z[0].real)
             heads, product = fft(heads, length), fft(product, length, overwrite_x=True)
             product *= heads
             product = ifft(product, overwrite_x=True)[:, : of_both.size]
-        product *= exponentials.by_node(of_both)
+        product *= these.by_node(of_both)
         sums[:, some] = product.T
     return sums, reference, log_errors
 

@@ -361,10 +361,15 @@ class Exponentials:
     """``exp(z factor)`` at some nodes z: at equally spaced ones by products alone.
 
     Samples farther out may follow the equally spaced nodes.
+
+    Parameters
+    ----------
+    z : ndarray of shape (n_nodes,)
+        Real or complex nodes.
     """
 
     def __init__(self, z: NDArray[Any]) -> None:
-        self._z = z
+        self.z = z
         apart = np.abs(np.diff(z, 2)) > 1e-9 * abs(z[1] - z[0]) if z.size > 1 else np.empty(0)
         n_spaced = int(np.argmax(apart)) + 2 if apart.any() else z.size
         self._n_spaced = n_spaced if n_spaced >= _WORTH_PRODUCTS else 0
@@ -376,7 +381,7 @@ class Exponentials:
 
         Each factor (column) has its own addend, or one for each node.
         """
-        z, n_spaced = self._z, self._n_spaced
+        z, n_spaced = self.z, self._n_spaced
         if not n_spaced or (more is not None and more.shape[1] > 1):
             exponents = np.multiply.outer(z, factors)
             return np.asarray(np.exp(exponents if more is None else exponents + more.T))

@@ -28,7 +28,7 @@ from sklearn_rankinf._engine.inversion.bands import (
     path_shares,
     values_of_mean_paths,
 )
-from sklearn_rankinf._statistics import Floats, Increments
+from sklearn_rankinf._statistics import Floats, Increments, filled_from_the_top
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def _paths_at_value(
     if path is not None:
         yield path
     order = slice(None, None, sign)
-    end = np.diff(np.minimum(np.cumsum(sizes[order]), n_positives), prepend=0.0)[order] - even
+    end = filled_from_the_top(increments.sizes[order], n_positives)[order] - even
     value, middle = (_mean_value(increments, even + part * end) for part in (1.0, 0.5))
     square = 2.0 * (value + mean - 2.0 * middle)
     roots = np.roots([square, value - mean - square, mean - t])

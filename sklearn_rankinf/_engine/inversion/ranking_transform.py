@@ -228,8 +228,12 @@ class RankingTransform:
             is_gentle = float(np.abs(thetas).max() * most.max()) * m <= _GENTLE
             if m > _FEW_HITS or is_gentle:
                 return windows(blocks, m, thetas, _NARROW)
-        limits = self._limits and self._limits[blocks is self._coarse]
+        limits = self._limits_of(blocks)
         return limits or feasible_bands(blocks, m), balances(blocks, m, thetas, limits)
+
+    def _limits_of(self, blocks: Increments) -> Bands | None:
+        """Limits of the paths, of the blocks or of those of `coarse`."""
+        return self._limits[blocks is self._coarse] if self._limits else None
 
     @property
     def is_limited(self) -> bool:
@@ -337,8 +341,7 @@ class RankingTransform:
             return self._planned_at(theta)[2]
         if not always:
             return np.zeros((blocks.sizes.size, 1))
-        limits = self._limits and self._limits[blocks is self._coarse]
-        return balances(blocks, self._n_positives, theta, limits)
+        return balances(blocks, self._n_positives, theta, self._limits_of(blocks))
 
     @cached_method
     def _planned_at(self, theta: float) -> tuple[Bands, float, Floats]:
