@@ -134,7 +134,7 @@ class SolverSettings:
     least_counted: float = 4.0
     part_counted: float = 0.01
     # Part of the body that a positive adds at least where contours ascend. Where none adds so much,
-    # far tails move the body itself: strata were wrong for parts of up to .73.
+    # far tails move the body itself, and plain contours take less time.
     least_increment: float = 1.0
     # Part of the standard deviation that a positive adds at least where the contours of merged
     # blocks are stratified.

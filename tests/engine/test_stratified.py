@@ -653,6 +653,18 @@ def test_no_strata_where_no_positive_adds_much(n_positives, deviations):
     assert null.relative_error(x) < 1e-6
 
 
+@pytest.mark.parametrize("n_positives", [188, 510])
+def test_ascending_contours_are_unknown_where_the_body_moves(n_positives):
+    sizes = np.random.default_rng(n_positives).integers(1, 4, 6000)
+    problem = RocAuc(), int(sizes.sum()), n_positives, sizes
+    x = standardized(problem, [14.0, 16.0, 18.0, 20.0])
+    inversion = stratified_inversion(problem)
+    found = inversion.ascending_tail(x - RocAuc().offset(problem[1], n_positives))
+    expected = [log_tail_of_rank_sum(sizes, n_positives, each) for each in x]
+    known = np.isfinite(found.log_p)
+    assert_allclose(found.log_p[known], np.array(expected)[known], atol=0.02)
+
+
 def log_tail_of_rank_sum(sizes, m, auc):
     """The tail of ROC AUC by the saddlepoint approximation of independent hits, given their sum."""
     n = int(sizes.sum())

@@ -55,6 +55,8 @@ class BandSettings:
     newton_steps: int = 12
     # Difference of the log weights of two mean paths beyond which the lighter is left out.
     far_apart: float = 100.0
+    # Part of the way from a path to the ends of its bands, besides a hit, that another may be away.
+    well_inside: float = 0.4
     # Half-width of the first window: standard deviations, and hits.
     deviations: float = 14.0
     hits: float = 12.0
@@ -260,26 +262,44 @@ def mean_paths(
     mean hits of the others. The equations may have two solutions, one near the untilted path and
     one with most hits at the top. The lighter is left out if it is negligible.
     """
+    hits, shifts, kept, first = _two_paths(increments, n_positives, tilts, path_error, most_steps)
+    heavier, shift = (
+        np.where(first[:, None], of_first, of_second) for of_first, of_second in (hits, shifts)
+    )
+    return hits[kept], _balance(increments, n_positives, tilts, heavier, shift), heavier
+
+
+def _two_paths(
+    increments: Increments, n_positives: int, tilts: Floats, path_error: float, most_steps: int
+) -> tuple[Floats, Floats, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Mean hits and the shifts of their log odds, from the even path and from one at the top.
+
+    And which of the two, for each tilt, are not negligible, and whether the first is the heavier.
+    """
     sizes = increments.sizes.astype(float)
     even = n_positives * sizes / sizes.sum()
     at_top = filled_from_the_top(increments.sizes, n_positives)
     starts = np.repeat([even, 0.9 * at_top + 0.1 * even], tilts.size, axis=0)
-    hits, shift, converged = _self_consistent_hits(
+    found = _self_consistent_hits(
         increments, n_positives, np.tile(tilts, 2), starts, path_error, most_steps
     )
-    (low, high), (low_shift, high_shift) = np.split(hits, 2), np.split(shift, 2)
-    low_converged, high_converged = np.split(converged, 2)
-    ahead = _log_weight(increments, n_positives, tilts, low) - _log_weight(
-        increments, n_positives, tilts, high
-    )
+    hits, shifts, converged = (np.reshape(x, (2, tilts.size, *x.shape[1:])) for x in found)
+    first, second = (_log_weight(increments, n_positives, tilts, each) for each in hits)
+    ahead = np.array([first - second, second - first])
     # A solution that was not reached lies between the iterates of the two sides: both are kept.
-    comparable = low_converged & high_converged
-    kept_low = ~comparable | (ahead > -SETTINGS.far_apart)
-    kept_high = ~comparable | (ahead < SETTINGS.far_apart)
-    heavier = (ahead > 0.0)[:, None]
-    hits, shift = np.where(heavier, low, high), np.where(heavier, low_shift, high_shift)
-    balance = _balance(increments, n_positives, tilts, hits, shift)
-    return np.concatenate([low[kept_low], high[kept_high]]), balance, hits
+    kept = ~converged.all(axis=0) | (ahead > -SETTINGS.far_apart)
+    return hits, shifts, kept, ahead[0] > 0.0
+
+
+def n_tilts_inside(increments: Increments, n_positives: int, tilts: Floats, bands: Bands) -> int:
+    """The number of the first tilts whose mean paths stay well inside bands of the first tilt."""
+    hits, _, kept, first = _two_paths(increments, n_positives, tilts, *_ROUGHLY)
+    paths = np.cumsum(hits, axis=2)
+    start = paths[0, 0] if first[0] else paths[1, 0]
+    below, above = (SETTINGS.well_inside * (end - start) for end in (bands.low, bands.high))
+    moved = paths - start
+    stays = ((moved >= below - 1.0) & (moved <= above + 1.0)).all(axis=2)
+    return int(np.argmin(np.append((stays | ~kept).all(axis=0), False)))
 
 
 def _self_consistent_hits(

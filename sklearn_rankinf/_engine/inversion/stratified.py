@@ -48,6 +48,7 @@ from sklearn_rankinf._engine.inversion.bands import (
     Bands,
     carrying_bands,
     feasible_bands,
+    n_tilts_inside,
     tilted_bands,
 )
 from sklearn_rankinf._engine.inversion.forward_pass import LeftTheRangeError, walked_through
@@ -551,6 +552,8 @@ class _TopStrata:
         tilts = SETTINGS.first_tilt * SETTINGS.tilt_ratio ** np.arange(SETTINGS.n_strata_tilts)
         self.thetas = tilts * math.log(n / m) / increments.of_one_hit.max()
         self.likely, _ = tilted_bands(rest, m, float(self.thetas[0]), SETTINGS.share_left_out)
+        # Steeper tilts move the hits of the rest out of these bands.
+        self.thetas = self.thetas[: n_tilts_inside(rest, m, self.thetas, self.likely)]
         bands = self.likely.down_by(self.most)
         while True:
             state = np.zeros((1, self.thetas.size))
