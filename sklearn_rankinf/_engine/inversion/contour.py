@@ -265,8 +265,9 @@ class ContourInversion:
             limited.transform, *numbers, self._span, self._near_periods, tilts=tilts
         )
         found = inversion.tail(np.array([s]), sign)
-        rest = limited.log_rest - np.maximum(found.log_p, limited.log_rest)
-        found.error.truncation[:] += exp_of_error(rest)
+        if limited.log_rest > -math.inf:
+            rest = limited.log_rest - np.maximum(found.log_p, limited.log_rest)
+            found.error.truncation[:] += exp_of_error(rest)
         return found
 
     def tilts(self, s: Floats, sign: int) -> Floats:

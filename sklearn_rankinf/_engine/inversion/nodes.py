@@ -329,7 +329,8 @@ def first_nodes_and_returns(
     sizes = np.where(np.isfinite(logs), np.exp(np.minimum(logs, 0.0)) / np.abs(z[first:]), np.inf)
     sums = np.asarray(sizes * shares, dtype=np.float64)
     followed = []
-    if follow:
+    # Rounding may have left nothing of the transform, not even of its first node.
+    if follow and np.isfinite(values[0]):
         reached = first
         for i in np.flatnonzero(is_peak & (sums > _SILENT)).tolist():
             begin = max(reached, int(places[i]) - first)
