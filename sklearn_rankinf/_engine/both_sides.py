@@ -115,7 +115,10 @@ class BothSides:
         return found
 
     def _bound_unknown(self, found: TailEstimates, where: Integers, t: Floats, sign: int) -> None:
-        """Keep a guaranteed upper bound, in place, of tails with an unknown or too large error."""
+        """Keep a guaranteed upper bound, in place, of tails with an unknown or too large error.
+
+        Or, where bounds by a lattice and others are close together, their midpoint.
+        """
         weak = where[found.error.total[where] > UNKNOWN]
         if not weak.size:
             return
@@ -131,8 +134,13 @@ class BothSides:
         most = np.maximum(known, 1.0 if self._tolerance else UNKNOWN)
         unknown = np.flatnonzero(error > most)
         if unknown.size:
-            log_p = np.minimum(self._log_upper_bound(t[weak[unknown]], sign), upper[unknown])
+            some = t[weak[unknown]]
+            log_p = np.minimum(self._log_upper_bound(some, sign), upper[unknown])
             bounds = TailEstimates.of(log_p, "upper bound", enclosure=np.inf)
+            lower, high = self._bounds(some, sign)[0], np.exp(log_p)
+            midpoints = TailEstimates.between(lower, high, "midpoint of bounds")
+            close = np.flatnonzero(midpoints.error.total <= UNKNOWN)
+            bounds.put(close, midpoints.at(close))
             found.put(weak[unknown], bounds)
 
     def quantile(self, q: Floats, sign: int) -> Floats:
