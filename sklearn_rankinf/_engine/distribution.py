@@ -49,6 +49,7 @@ from sklearn_rankinf._engine.exact.enumeration import (
 )
 from sklearn_rankinf._engine.exact.few_positives import FewPositives, OneHit
 from sklearn_rankinf._engine.exact.integer_weights import counted_atoms, nearly_step_of
+from sklearn_rankinf._engine.exact.near_maximum import filled_blocks
 from sklearn_rankinf._engine.inversion.contour import is_steep
 from sklearn_rankinf._engine.inversion.transform import ClosedTransform
 from sklearn_rankinf._engine.listed import AffineDistribution, Distribution, ListedDistribution
@@ -218,6 +219,11 @@ class ComputedSettings:
     # tails to which few of them contribute.
     quickly_conditioned: int = 256
     log_near_mean: float = -30.0
+    # Hits in filled blocks from which others are a distribution of their own, blocks up to which
+    # these are looked for, and the rounding error of sums of weights.
+    least_filled: int = 8
+    most_blocks_filled: int = 50_000
+    rounding_of_sums: float = 1e-15
     # Blocks up to which contours use the step of a lattice: those of more are merged.
     most_blocks_on_a_lattice: int = 5_000
 
@@ -238,16 +244,13 @@ class ComputedDistribution(BothSides):
         inner = np.flatnonzero((sign < 0) | math.isnan(log_best) | ~self._ends.is_best(t))
         # Values far from the mean of the hits are far from that of the misses, on the other side.
         counted, side = self._form.value(t[inner], sign)
-        found = TailEstimates.unknown(counted.shape)
-        if inner.size:
-            solve_in_turn(
-                self._sequence(log_negligible),
-                counted,
-                side,
-                found,
-                log_negligible,
-                self._tolerance,
-            )
+        found = self._tail_behind_filled_blocks(counted, side)
+        open_ = np.flatnonzero(found.error.total > UNKNOWN)
+        if open_.size:
+            some = found.at(open_)
+            solvers = self._sequence(log_negligible)
+            solve_in_turn(solvers, counted[open_], side, some, log_negligible, self._tolerance)
+            found.put(open_, some)
         if inner.size < t.size:
             at_best, some = np.full(t.shape, log_best), found
             found = TailEstimates.of(at_best, "closed form", rounding=ROUNDING_OF_ENDS)
@@ -292,6 +295,31 @@ class ComputedDistribution(BothSides):
                 first.append(near)
         last.append(solver("conditioning on a block", self._conditioned_tail, later))
         return [*first, *last]
+
+    def _tail_behind_filled_blocks(self, t: Floats, sign: int) -> TailEstimates:
+        """Tails near the best value, whose outcomes fill the blocks of the largest weights."""
+        found = TailEstimates.unknown(t.shape)
+        few = self._n_blocks <= SETTINGS.most_blocks_filled and self._transform is None
+        if sign < 0 or not (few and self._counted.is_linear):
+            return found
+        blocks, m = self._counted, self._n_counted
+        for i, value in enumerate(t.tolist()):
+            full, gap = filled_blocks(blocks, m, value)
+            n_filled = int(blocks.sizes[full].sum())
+            if n_filled < SETTINGS.least_filled:
+                continue
+            added = float(blocks.of_one_hit[full] @ blocks.sizes[full])
+            others = blocks[np.setdiff1d(np.arange(blocks.sizes.size), full)]
+            tail = inversion_of(others, m - n_filled, max(ACCEPTED, self._tolerance))
+            some = tail(np.array([value - added]), sign)
+            # Differences of large sums have lost digits; a tail changes by about its logarithm
+            # over the distance to the best value.
+            lost = SETTINGS.rounding_of_sums * value / gap
+            some.error.rounding[:] += lost * np.maximum(-some.log_p, 1.0)
+            n = blocks.n_samples
+            some.log_p[:] += log_binomial(n - n_filled, m - n_filled) - log_binomial(n, m)
+            found.put(np.array([i]), some)
+        return found
 
     def _tail_of_fewer_blocks(self, t: Floats, sign: int) -> TailEstimates:
         """Tails of merged blocks as of lists of their own, and of others merged further.

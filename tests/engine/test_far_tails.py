@@ -675,3 +675,55 @@ def test_most_that_a_hit_adds_bounds_all_other_outcomes(metric):
         assert np.all(values <= bounds + 1e-12)
         assert bounds[0] == pytest.approx(values[0], abs=1e-12)
     assert n_known >= 10
+
+
+@pytest.mark.parametrize("n_filled", [12, 25])
+@pytest.mark.parametrize("seed", range(3))
+def test_outcomes_that_fill_the_first_ranks(n_filled, seed):
+    n_samples, n_positives = 200, 40
+    others = np.random.default_rng(seed).permutation(np.arange(n_filled, n_samples))
+    hits = [*range(n_filled), *others[: n_positives - n_filled].tolist()]
+    labels = np.isin(np.arange(n_samples), hits).astype(int)
+    metric = Bedroc(n_samples * math.log(2.2))
+    null = metric_null_distribution(n_samples, n_positives, metric=metric)
+    x = metric(labels, -np.arange(n_samples))
+    weights = [Fraction(5, 11) ** rank for rank in range(n_samples)]
+    total = sum(weights[rank] for rank in hits)
+    # Values that differ by their rounding error are equal.
+    least, most = (
+        math.log(n_sums_from(total - less, weights, n_positives))
+        - math.log(math.comb(n_samples, n_positives))
+        for less in (0, Fraction(4e-12))
+    )
+    found, error = null.log_pvalue(x), null.relative_error(x)
+    assert least - error <= found <= most + error
+    assert error < 0.1
+
+
+def n_sums_from(total, weights, n_hits):
+    """Number of sums of as many weights that are at least a total."""
+    rest = len(weights) - n_hits
+    if rest < 0 or sum(weights[:n_hits]) < total:
+        return 0
+    if sum(weights[rest:]) >= total:
+        return math.comb(len(weights), n_hits)
+    with_first = n_sums_from(total - weights[0], weights[1:], n_hits - 1)
+    return with_first + n_sums_from(total, weights[1:], n_hits)
+
+
+def test_tails_behind_filled_blocks_by_enumeration():
+    n_samples, n_positives, metric = 22, 11, Bedroc(12.0)
+    increments = increments_of(metric, n_samples, n_positives, None)
+    weights = increments.of_one_hit
+    values = np.sort(
+        [weights[list(ranks)].sum() for ranks in itertools.combinations(range(22), 11)]
+    )
+    distribution = ComputedDistribution(metric, n_samples, n_positives, None)
+    form, n_answered = distribution._form, 0
+    for place in (1, 5, 20, 60, 100, 170):
+        t = values[-place] * (1.0 - 1e-13)
+        found = distribution._tail_behind_filled_blocks(*form.value(np.array([t]), 1))
+        if np.isfinite(found.log_p[0]):
+            n_answered += 1
+            assert abs(found.log_p[0] - math.log(place / values.size)) <= found.error.total[0]
+    assert n_answered > 2

@@ -4,6 +4,9 @@ Placements are listed from the extreme value inwards, block by block. A partial 
 if its best completion reaches the value, so the work grows with the number of placements in the
 tail, not with all of them (branch and bound without branches that fail). One list serves all values
 beyond the one it was made for. See "Near-maximum enumeration" in doc/theory.rst.
+
+Of steep weights, where outcomes near the best value are many, these fill the first blocks
+(`filled_blocks`), and what is left is a sum of fewer hits in the other blocks.
 """
 
 from __future__ import annotations
@@ -26,6 +29,25 @@ FEW = 3e5
 _MOST_COMPLETIONS = 2e8
 # Numbers on which an operation takes as long as the call of numpy.
 _OVERHEAD = 2_000
+
+
+def filled_blocks(increments: Increments, n_hits: int, t: float) -> tuple[Integers, float]:
+    """Blocks that every outcome with a value of t or more fills, and how far t is below the best.
+
+    Each hit adds the weight of its block. A hit that is missing in a block is at best in the first
+    block that a perfect ranking does not fill: the blocks for which this costs too much are filled.
+    """
+    order = np.argsort(-increments.of_one_hit, kind="stable")
+    weights, sizes = increments.of_one_hit[order], increments.sizes[order]
+    ends = np.cumsum(sizes)
+    n_full = int(np.searchsorted(ends, n_hits, side="right"))
+    full, others = weights[:n_full], n_hits - int(ends[n_full - 1] if n_full else 0)
+    if n_full == sizes.size:
+        return order[:0], 0.0
+    best = float(full @ sizes[:n_full]) + others * float(weights[n_full])
+    gap = best - t
+    costs = full - weights[n_full]
+    return order[:n_full][costs > gap + _ROUNDING * best], gap
 
 
 class NearMaximum:
