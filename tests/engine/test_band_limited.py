@@ -256,7 +256,7 @@ def test_bounds_of_metrics_enclose_enumeration(name, sizes, m):
         # Just before a value, which is rounded.
         return tails.log_bounds(*form.value(x - offset - sign * 1e-12, sign))
 
-    known = assert_encloses(bounds, values, shares, at_values, most=30)
+    known = assert_encloses(bounds, values, shares, at_values, most=16)
     # Bounds of more than nothing, on either side of the mean.
     assert known > 0.25
 
@@ -378,10 +378,10 @@ def few_levels(tolerance=0.0):
     return ComputedDistribution(AveragePrecision(), 480, 60, np.array(LEVELS), tolerance)
 
 
-@pytest.mark.parametrize("factor", [0.5, 1.5])
-def test_contours_outside_of_the_bounds_are_refuted(factor, monkeypatch):
+@pytest.mark.parametrize(("factor", "z"), [(0.5, 2.0), (1.5, 5.0)])
+def test_contours_outside_of_the_bounds_are_refuted(factor, z, monkeypatch):
     true = few_levels()
-    t = true._mean + np.array([2.0, 5.0]) * true._std
+    t = true._mean + np.array([z]) * true._std
     expected = true.estimates(t, 1)
     contour = ContourInversion.tail
 
@@ -458,7 +458,7 @@ KINDS = {"average precision": AveragePrecision(), "bedroc": Bedroc(20.0)}
     ("ranker", "kind"),
     [
         pytest.param(
-            ranker, kind, marks=[pytest.mark.long] * (ranker % 3 == 1 or (ranker // 3 + i) % 2)
+            ranker, kind, marks=[pytest.mark.long] * (ranker in (1, 2, 4) or (ranker // 3 + i) % 2)
         )
         for ranker in range(N_RANKERS)
         for i, kind in enumerate(KINDS)
@@ -486,7 +486,9 @@ def test_a_tolerance_is_kept(ranker, kind):
 ELEVEN_LEVELS = [1, 19, 62, 104, 173, 276, 480, 846, 1880, 5663, 10117]
 
 
-@pytest.mark.parametrize("value", [0.037322, 0.038057, 0.046129])
+@pytest.mark.parametrize(
+    "value", [pytest.param(0.037322, marks=pytest.mark.long), 0.038057, 0.046129]
+)
 def test_bounds_that_miss_the_tolerance_are_tightened(value):
     sizes, m = np.array(ELEVEN_LEVELS), 365
     distribution = ComputedDistribution(AveragePrecision(), int(sizes.sum()), m, sizes, TOLERANCE)
@@ -544,8 +546,9 @@ def test_scores_do_not_fall_by_more_than_their_resolution(ranker):
     assert scores[-1] > 10.0
 
 
-def test_blocks_that_are_nearly_equal_have_bounds_far_out():
+def test_blocks_that_are_nearly_equal_have_bounds_far_out(long):
     # The oracle samples hits of blocks under a tilt of their own, and keeps those of the right sum.
+    # 4.8 million draws, of seeds 0 and 1, have this mean, with this deviation.
     sizes = np.full(48, 333)
     sizes[[12, 24, 36]] = 332
     hits = np.array([224, 67, 28, 15, 15, 8, 8, 4, 5, 3, 4, 4, 3, 1, 2, 2, 0, 1, 0, 0, 1, 1, 1, 1])
@@ -554,17 +557,19 @@ def test_blocks_that_are_nearly_equal_have_bounds_far_out():
     weights = (n - np.cumsum(sizes) + sizes / 2) / n
     value = hits @ weights
     share = expit(24.9425 * weights - 24.9425 * weights[0] - 0.4033)
-    rng, total, squares, n_draws = np.random.default_rng(0), 0.0, 0.0, 600_000
-    for _ in range(6):
-        drawn = rng.binomial(sizes, share, size=(n_draws // 6, 48))
-        drawn = drawn[(drawn.sum(axis=1) == m) & (drawn @ weights >= value - 1e-9)]
-        log_weights = -drawn @ np.log(share) - (sizes - drawn) @ np.log1p(-share)
-        ways = gammaln([n + 1, m + 1, n - m + 1]) @ [1, -1, -1]
-        of_draws = np.exp(log_weights - ways + 876.7)
-        total, squares = total + of_draws.sum(), squares + (of_draws**2).sum()
-    mean = total / n_draws
-    deviation = math.sqrt(squares / n_draws - mean**2) / math.sqrt(n_draws)
-    assert deviation < 0.05 * mean
+    mean, deviation = 1.0079, 0.0150
+    if long:
+        rng, total, squares, n_draws = np.random.default_rng(0), 0.0, 0.0, 600_000
+        for _ in range(6):
+            drawn = rng.binomial(sizes, share, size=(n_draws // 6, 48))
+            drawn = drawn[(drawn.sum(axis=1) == m) & (drawn @ weights >= value - 1e-9)]
+            log_weights = -drawn @ np.log(share) - (sizes - drawn) @ np.log1p(-share)
+            ways = gammaln([n + 1, m + 1, n - m + 1]) @ [1, -1, -1]
+            of_draws = np.exp(log_weights - ways + 876.7)
+            total, squares = total + of_draws.sum(), squares + (of_draws**2).sum()
+        mean = total / n_draws
+        deviation = math.sqrt(squares / n_draws - mean**2) / math.sqrt(n_draws)
+        assert deviation < 0.05 * mean
     result = metric_test(Ranking.from_counts(sizes, hits), metric="roc_auc")
     found = math.exp(result.log10_pvalue * math.log(10.0) + 876.7)
     assert result.pvalue_relative_error < 0.1

@@ -85,7 +85,7 @@ def test_bounds_enclose_enumeration(problem, n_cells, merged, monkeypatch):
     null = continued(*problem)
     between = (values[1:] + values[:-1]) / 2
     # A finite band takes longer than a lattice.
-    step = 1 if merged or n_cells < 200 else 3
+    step = 1 if merged or n_cells < 200 else 12
     for x in (values, values * (1 + 4e-13), values * (1 - 4e-13), between):
         x = x[::step]
         above = np.array([shares[values >= v * (1 - 1e-12)].sum() for v in x])
@@ -176,7 +176,7 @@ def test_reference_values(n_samples, n_positives, x, pvalue, width):
     [
         (200, 40, None, (1.0, 3.5)),
         (200, 175, None, (-2.0,)),
-        (500, 10, None, (-0.5, 3.0)),
+        pytest.param(500, 10, None, (-0.5, 3.0), marks=pytest.mark.long),
         (300, 30, (3,) * 40 + (1,) * 80 + (100,), (-1.0,)),
     ],
 )
@@ -196,7 +196,7 @@ def test_bounds_agree_with_other_bounds(n_samples, n_positives, tie_sizes, z):
     ("n_samples", "n_positives", "body", "tail"),
     [
         (200, 40, 0.01, 0.02),
-        (1000, 10, 0.01, 0.01),
+        pytest.param(1000, 10, 0.01, 0.01, marks=pytest.mark.long),
         pytest.param(500, 50, 0.02, 0.03, marks=pytest.mark.long),
         pytest.param(1000, 100, 0.06, 0.08, marks=pytest.mark.long),
     ],
@@ -309,7 +309,13 @@ def test_what_is_not_affordable_is_not_tried(size, monkeypatch):
 
 @pytest.mark.parametrize(
     ("n_samples", "n_positives", "k"),
-    [(1000, 100, None), (20_000, 20, None), (100_000, 100, None), (900, 880, None), (5000, 60, 9)],
+    [
+        pytest.param(1000, 100, None, marks=pytest.mark.long),
+        (20_000, 20, None),
+        (100_000, 100, None),
+        (900, 880, None),
+        (5000, 60, 9),
+    ],
 )
 def test_work_is_bounded(n_samples, n_positives, k, monkeypatch):
     passes = []
@@ -377,7 +383,7 @@ class RankSum(RankStatistic):
         return 0.1 * (n_samples - np.asarray(ranks, dtype=float))
 
 
-@pytest.mark.parametrize("finer", [1, 3, 7])
+@pytest.mark.parametrize("finer", [1, pytest.param(3, marks=pytest.mark.long), 7])
 def test_what_misses_leave_of_a_large_sum_is_rounded(monkeypatch, finer):
     # Of 0.8 million, of which two misses take away up to 800, digits are lost.
     n, n_misses = 4000, 2

@@ -105,25 +105,25 @@ def assert_recursion(longer, same, fewer, q, of_fewer, z=Z):
         (64, 30),
         # Five million outcomes: C(106, 4) are fewer, C(107, 4) are more, and so on.
         (106, 4),
-        (64, 5),
-        (48, 6),
+        pytest.param(64, 5, marks=pytest.mark.long),
+        pytest.param(48, 6, marks=pytest.mark.long),
         (26, 12),
         # 1000 blocks.
-        (1000, 5),
+        pytest.param(1000, 5, marks=pytest.mark.long),
         (1000, 100),
         # Merging of what is left of the top stratum; four and eight positives are enough for it.
         pytest.param(2500, 4, marks=pytest.mark.long),
         (2500, 8),
         # Lists by halves, strata, branches, and contours of all blocks.
         (5000, 2),
-        (5000, 8),
+        pytest.param(5000, 8, marks=pytest.mark.long),
         pytest.param(5000, 60, marks=pytest.mark.long),
         # Three positives are counted in up to 4000 blocks, two in up to millions.
         (4000, 3),
         (4000, 4),
         (20_000, 2),
         (20_000, 40),
-        (50_000, 20),
+        pytest.param(50_000, 20, marks=pytest.mark.long),
         pytest.param(20_000, 9, marks=pytest.mark.long),
         pytest.param(200_000, 9, marks=pytest.mark.long),
         pytest.param(5000, 4, marks=pytest.mark.long),
@@ -249,7 +249,14 @@ def test_weights_with_one_block_of_no_weight_more(limit, m):
     assert_same(first, second, points(first, Z_OF_SPLIT))
 
 
-@pytest.mark.parametrize(("n_first", "n_behind", "m"), [(12, 200, 20), (30, 300, 12), (40, 160, 6)])
+@pytest.mark.parametrize(
+    ("n_first", "n_behind", "m"),
+    [
+        (12, 200, 20),
+        pytest.param(30, 300, 12, marks=LONG),
+        (40, 160, 6),
+    ],
+)
 def test_weights_whose_outcomes_multiply(n_first, n_behind, m):
     # The more blocks the last ranks are in the more outcomes there are, of the same values: they
     # are listed whole, by halves, and not at all.

@@ -352,7 +352,7 @@ class _CountedTransform(tilted.RankingTransform):
         return super().at(theta, z, is_extreme, coarse)
 
 
-@pytest.mark.parametrize("z", [8.0, 20.0, 35.0])
+@pytest.mark.parametrize("z", [8.0, pytest.param(20.0, marks=pytest.mark.long), 35.0])
 def test_far_tails_with_a_tolerance_need_few_nodes(z):
     n, m, tolerance = 1000, 80, 0.025
     statistic = AveragePrecision()
@@ -403,10 +403,17 @@ def test_values_of_a_dense_distribution_share_contours(
 
 
 @pytest.mark.parametrize(
-    ("n_samples", "n_positives", "tie_sizes"),
-    [(200, 40, None), (500, 150, None), (300, 45, (1, 2, 1) * 75)],
+    ("n_samples", "n_positives", "tie_sizes", "sign"),
+    [
+        pytest.param(*case, sign, marks=[pytest.mark.long] * (sign not in signs))
+        for *case, signs in [
+            (200, 40, None, [1]),
+            (500, 150, None, [-1]),
+            (300, 45, (1, 2, 1) * 75, [1]),
+        ]
+        for sign in (1, -1)
+    ],
 )
-@pytest.mark.parametrize("sign", [1, -1])
 def test_shared_contours_against_contours_of_the_best_tilts(
     monkeypatch, n_samples, n_positives, tie_sizes, sign
 ):
@@ -428,10 +435,10 @@ def test_shared_contours_against_contours_of_the_best_tilts(
     ("n_samples", "n_positives"),
     [
         (22, 8),
-        (40, 5),
         (20, 15),
-        (100, 3),
         (18, 9),
+        pytest.param(40, 5, marks=pytest.mark.long),
+        pytest.param(100, 3, marks=pytest.mark.long),
         pytest.param(24, 11, marks=pytest.mark.long),
         pytest.param(25, 8, marks=pytest.mark.long),
     ],

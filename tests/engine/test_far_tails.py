@@ -142,8 +142,16 @@ def blocks_that_leave_the_range():
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-@pytest.mark.parametrize("factor", [1.0, 4.0])
-@pytest.mark.parametrize("which", range(4))
+@pytest.mark.parametrize(
+    ("which", "factor"),
+    [
+        pytest.param(
+            which, factor, marks=[pytest.mark.long] * ((which, factor) in [(1, 1), (2, 4)])
+        )
+        for which in range(4)
+        for factor in (1.0, 4.0)
+    ],
+)
 def test_rows_that_leave_the_range_are_not_lost(which, sign, factor):
     # Rows far below others matter later; where they may be lost nothing is returned.
     n_positives, blocks = blocks_that_leave_the_range()[which]
@@ -176,9 +184,9 @@ def test_a_block_has_no_more_hits_than_items():
 
 @pytest.mark.parametrize("tolerance", [0.0, 0.01])
 def test_paths_of_a_value_carry_its_tail(tolerance):
-    # The distribution of the sum of 80 of 240 whole numbers, counted by dynamic programming.
-    n_samples, m = 240, 80
-    weights = np.arange(n_samples)[::-1] // 2 + np.repeat([9, 5, 0], [8, 30, 202])
+    # The distribution of the sum of 40 of 120 whole numbers, counted by dynamic programming.
+    n_samples, m = 120, 40
+    weights = np.arange(n_samples)[::-1] // 2 + np.repeat([9, 5, 0], [4, 15, 101])
     counts = np.zeros((m + 1, int(np.sort(weights)[-m:].sum()) + 1))
     counts[0, 0] = 1.0
     for weight in weights.tolist():
@@ -527,7 +535,7 @@ def test_nothing_but_a_bound_is_computed_of_what_is_lost_beside_one(
     assert null.logcdf(above).min() < 0.0
 
 
-@pytest.mark.parametrize("moved", [1, 2, 3])
+@pytest.mark.parametrize("moved", [1, pytest.param(2, marks=pytest.mark.long), 3])
 def test_few_outcomes_of_many_placements_near_the_maximum(moved):
     # A good ranker in few levels: nearly all positives are in the first block. Moving any of them
     # behind it lowers the value, the least if they are all in the next block.
@@ -607,7 +615,7 @@ def log_mgf_within(increments, m, theta, limits):
     return rows[m]
 
 
-@pytest.mark.parametrize("steepness", [0.5, 2.0, 8.0])
+@pytest.mark.parametrize("steepness", [0.5, pytest.param(2.0, marks=pytest.mark.long), 8.0])
 def test_limited_paths_are_known_under_tilts_that_favour_others(steepness):
     # Without limits, the steep ones have all hits in the first block.
     sizes, m = [150] + [1] * 2000, 200
