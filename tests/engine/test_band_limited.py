@@ -302,7 +302,7 @@ SAMPLED = np.array([-35.536, -16.857])
 STANDARD_ERROR = 0.009
 
 
-@pytest.mark.parametrize("tolerance", [0.0, TOLERANCE])
+@pytest.mark.parametrize("tolerance", [pytest.param(0.0, marks=pytest.mark.long), TOLERANCE])
 def test_far_values_of_a_good_ranker(tolerance):
     ranking = simulated_levels()
     problem = AveragePrecision(), ranking.n_samples, ranking.n_positives, ranking.tie_sizes

@@ -226,7 +226,7 @@ def test_best_rankings_are_far_beyond_what_is_left_out():
 @pytest.mark.parametrize("alternative", ["greater", "less"])
 def test_bounds_are_monotone(alternative, monkeypatch):
     coarse(monkeypatch, 1000)
-    null = ap_null_distribution(120, 15)
+    null = ap_null_distribution(80, 10)
     sign = 1 if alternative == "greater" else -1
     x = np.linspace(-0.1, 1.1, 121)
     lower, upper = null.pvalue_bounds(x, alternative)

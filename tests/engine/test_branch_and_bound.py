@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from by_name import bedroc_null_distribution, dcg_null_distribution
+from combinations import checkered
 
 from sklearn_rankinf._engine.distribution import ComputedDistribution
 from sklearn_rankinf._engine.exact import branch_and_bound as branches
@@ -47,8 +48,7 @@ def placements(sizes, weights, n_positives):
     return counts
 
 
-@pytest.mark.parametrize("structure", STRUCTURES)
-@pytest.mark.parametrize("n_cells", [1, 3, 2000])
+@pytest.mark.parametrize(("structure", "n_cells"), checkered(STRUCTURES, [1, 3, 2000]))
 def test_bounds_enclose_the_tails_of_all_placements(structure, n_cells, monkeypatch):
     settings = replace(branches.SETTINGS, cells=(n_cells, n_cells))
     monkeypatch.setattr(branches, "SETTINGS", settings)

@@ -610,7 +610,9 @@ def test_too_many_positives_are_refused_where_they_count():
     assert_allclose(null.pvalue(1.0), 0.125, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("size", "alpha"), [((60, 42), 80.5), ((60, 42), 100.0)])
+@pytest.mark.parametrize(
+    ("size", "alpha"), [pytest.param((60, 42), 80.5, marks=pytest.mark.long), ((60, 42), 100.0)]
+)
 def test_many_values_of_a_saturated_statistic(size, alpha):
     null = by_name.bedroc_null_distribution(*size, alpha=alpha)
     x = null.rvs(150, random_state=1)

@@ -203,7 +203,7 @@ def test_discounted_gain_with_one_rank_more(n, m):
 LONG = pytest.mark.long
 LIMITS = [
     (64, 20),
-    (5000, 60),
+    pytest.param(5000, 60, marks=LONG),
     pytest.param(1000, 60, marks=LONG),
     pytest.param(2500, 60, marks=LONG),
     pytest.param(20_000, 40, marks=LONG),

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import oracles
 import pytest
+from combinations import checkered
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize, special, stats
 
@@ -298,12 +299,12 @@ def test_lattice_encloses_the_mean(tie_sizes, n_positives):
     assert means[1] - means[0] <= min(n_positives, len(tie_sizes)) * width * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize(
-    ("n_samples", "n_positives", "tie_sizes"),
-    [(150, 75, None), (120, 30, (2,) * 60), (200, 20, None)],
+    ("size", "sign"),
+    checkered([(150, 75, None), (120, 30, (2,) * 60), (200, 20, None)], [1, -1]),
 )
-def test_contour_against_bounds(n_samples, n_positives, tie_sizes, sign):
+def test_contour_against_bounds(size, sign):
+    n_samples, n_positives, tie_sizes = size
     inverted, mean, scale = contour_inversion(n_samples, n_positives, tie_sizes)
     sizes = None if tie_sizes is None else np.array(tie_sizes)
     enclosed = ComputedDistribution(AveragePrecision(), n_samples, n_positives, sizes)

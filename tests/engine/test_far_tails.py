@@ -15,6 +15,7 @@ import oracles
 import pytest
 from audit.rankers import Ranker
 from by_name import ap_null_distribution
+from combinations import checkered
 from numpy.testing import assert_allclose
 
 from sklearn_rankinf import (
@@ -83,9 +84,12 @@ def share_of_three(n_samples, at_least):
         first += 1
 
 
-@pytest.mark.parametrize(("n_samples", "n_positives"), [(60, 20), (400, 150), (700, 230)])
-@pytest.mark.parametrize("theta", [-3e3, -40.0, 30.0, 3e3, 1e5])
-def test_transform_under_strong_tilts(n_samples, n_positives, theta):
+@pytest.mark.parametrize(
+    ("size", "theta"),
+    checkered([(60, 20), (400, 150), (700, 230)], [-3e3, -40.0, 30.0, 3e3, 1e5]),
+)
+def test_transform_under_strong_tilts(size, theta):
+    n_samples, n_positives = size
     blocks = increments_of(AveragePrecision(), n_samples, n_positives, None)
     expected = oracles.log_mgf_of_average_precision(n_samples, n_positives, theta)
     balance = bands.balances(blocks, n_positives, theta)
@@ -385,7 +389,7 @@ def test_published_tails(n_samples, n_positives, published):
     assert np.all(error < 1e-2)
 
 
-@pytest.mark.parametrize("largest_exponent", [0.02, 0.2, 1e3])
+@pytest.mark.parametrize("largest_exponent", [pytest.param(0.02, marks=pytest.mark.long), 0.2, 1e3])
 def test_convolutions_in_parts_are_direct_sums(monkeypatch, largest_exponent):
     sizes = np.array([900, 700, 1500, 400])
     blocks = increments_of(AveragePrecision(), 3500, 800, sizes)
@@ -493,7 +497,11 @@ def test_one_list_serves_many_values(monkeypatch):
 
 @pytest.mark.parametrize(
     ("n_samples", "n_positives", "x"),
-    [(3000, 900, 0.8), (3000, 900, 0.9), pytest.param(10_000, 3000, 0.8, marks=pytest.mark.long)],
+    [
+        (3000, 900, 0.8),
+        pytest.param(3000, 900, 0.9, marks=pytest.mark.long),
+        pytest.param(10_000, 3000, 0.8, marks=pytest.mark.long),
+    ],
 )
 def test_tilts_between_those_of_the_ladder_bound_far_tails_closely(n_samples, n_positives, x):
     distribution = ComputedDistribution(AveragePrecision(), n_samples, n_positives, None)

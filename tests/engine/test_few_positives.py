@@ -106,7 +106,7 @@ def test_three_positives_equal_fractions_at_their_values():
         pytest.param(dcg_null_distribution, 600, 3, marks=pytest.mark.long),
         (partial(bedroc_null_distribution, alpha=20.0), 600, 3),
         pytest.param(dcg_null_distribution, 4000, 3, marks=pytest.mark.long),
-        (ap_null_distribution, 5000, 2),
+        pytest.param(ap_null_distribution, 5000, 2, marks=pytest.mark.long),
         pytest.param(ap_null_distribution, 30_000, 2, marks=pytest.mark.long),
         pytest.param(dcg_null_distribution, 30_000, 2, marks=pytest.mark.long),
     ],

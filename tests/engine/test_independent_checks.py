@@ -155,7 +155,7 @@ SAMPLED = {
     ),
 }
 # Of these there are others of the same kind.
-ONLY_LONG = ("500, 50", "1000, 10 at the top", "forest", "few at the top")
+ONLY_LONG = ("1000, 100", "500, 50", "1000, 10 at the top", "forest", "few at the top")
 SAMPLED_LONG = {
     "2000, 500": (
         untied(2000),
@@ -329,12 +329,12 @@ BEST = [
     (200, 40),
     (600, 450),
     (500, 50),
-    (1000, 5),
     (1000, 100),
     (2000, 500),
     *(
         pytest.param(*size, marks=pytest.mark.long)
         for size in (
+            (1000, 5),
             (1000, 10),
             (3000, 900),
             (10_000, 50),

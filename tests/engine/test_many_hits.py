@@ -49,7 +49,7 @@ def test_mean_and_deviation_of_the_chain_are_those_of_mann_and_whitney(n_blocks,
     assert_allclose(deviation, std, rtol=2e-3)
 
 
-@pytest.mark.parametrize("x", [0.185, 0.25, 0.4])
+@pytest.mark.parametrize("x", [0.185, 0.25, pytest.param(0.4, marks=pytest.mark.long)])
 def test_tails_agree_with_long_contours(x):
     sizes, m = np.tile([1, 2, 3, 4, 5], 60), 150
     blocks = increments_of(AP, int(sizes.sum()), m, sizes)

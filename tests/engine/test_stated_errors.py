@@ -57,7 +57,7 @@ def test_errors_of_contours_cover_values_a_period_away(length, aliasing, monkeyp
     assert off.max() > 1e-5
 
 
-@pytest.mark.parametrize(("n_samples", "n_positives"), [(300, 30), (200, 190)])
+@pytest.mark.parametrize(("n_samples", "n_positives"), [(150, 15), (200, 190)])
 def test_no_tail_is_less_than_that_of_the_best_value(n_samples, n_positives, monkeypatch):
     def too_low(self, t, *_, **__):
         return TailEstimates.of(np.full(t.shape, -1e4), "upper bound", enclosure=np.inf)
