@@ -422,7 +422,10 @@ def test_the_first_number_of_positives_by_listed_placements():
     [
         {"prevalence": 0.1, "auc": 0.75},
         {"prevalence": 0.05, "auc": 0.7, "model": "binormal", "metric": "roc_auc"},
-        {"prevalence": 0.2, "odds": 2.0, "metric": "dcg", "n_resamples": 2000},
+        pytest.param(
+            {"prevalence": 0.2, "odds": 2.0, "metric": "dcg", "n_resamples": 2000},
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_numbers_of_positives_are_those_of_the_shares_beyond_the_critical_value(options):

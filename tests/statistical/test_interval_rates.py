@@ -297,8 +297,10 @@ def test_values_at_k_are_covered_everywhere(n_data_sets, population):
 
 @pytest.mark.parametrize(
     ("metric", "values_of"),
-    [(DiscountedCumulativeGain(), dcg_of), (Bedroc(), bedroc_of)],
-    ids=["DCG", "BEDROC"],
+    [
+        pytest.param(DiscountedCumulativeGain(), dcg_of, marks=pytest.mark.long, id="DCG"),
+        pytest.param(Bedroc(), bedroc_of, id="BEDROC"),
+    ],
 )
 def test_expectations_are_covered_in_the_binormal_model(metric, values_of, long):
     m, n = (20, 200) if long else (8, 60)

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from sklearn_rankinf import Ranking, minimum_hypergeometric_test, top_k_significance_curve
 
-CELLS = [(1000, 50), (20000, 100)]
+CELLS = [(1000, 50), pytest.param(20000, 100, marks=pytest.mark.long)]
 
 
 @pytest.fixture

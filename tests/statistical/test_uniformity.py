@@ -34,7 +34,7 @@ CASES = {
     "few positives, in large blocks": ((20,) * 40, 8, None),
     "many positives": ((1,) * 400, 120, None),
     "many positives, lightly tied": (SINGLES_AND_PAIRS, 120, None),
-    "many positives, heavily tied": ((10,) * 40, 120, None),
+    "many positives, heavily tied": ((10,) * 20, 60, None),
     "long list": ((1,) * 10_000, 30, None),
     "long list, lightly tied": ((1,) * 4000 + (2,) * 3000, 30, None),
     "long list, heavily tied": ((10,) * 6000, 30, None),
@@ -43,7 +43,7 @@ CASES = {
     "few negatives, heavily tied": ((10,) * 40, 280, None),
     "one large block at the top": ((200,) + (1,) * 200, 40, None),
     "one large block at the bottom": ((1,) * 200 + (200,), 40, None),
-    "top 50": ((1,) * 400, 60, 50),
+    "top 25": ((1,) * 200, 30, 25),
 }
 
 
