@@ -15,11 +15,11 @@ from .rankers import draw_ranked_case
 from .worker import Auditor
 
 # Cases by default, and processor time and cases of a long run.
-FIXED, LONG, MOST_CASES = 16, 600.0, 100_000
+FIXED, LONG, MOST_CASES = 12, 600.0, 100_000
 # What a case may cost by default.
 EFFORT = replace(QUICK, additions=1e8, draws=5e6, tilts=3, seconds=4.0)
 # Seeds of rankers by default, the last of which are queries, and the items of the longest.
-RANKERS, ITEMS_OF_RANKERS = ("20251.1", "20251.2", "20255.1"), 1000
+RANKERS, ITEMS_OF_RANKERS = ("20251.1", "20251.2", "20255.1"), 600
 # Kinds of findings that say how much a call takes.
 RESOURCES = ("time", "memory")
 # Seconds after which nothing new is tried to make a case smaller.

@@ -28,6 +28,7 @@ from by_name import (
     reciprocal_rank_test,
     rie_test,
 )
+from combinations import checkered
 from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
@@ -296,8 +297,7 @@ OTHERS = {
 
 
 @pytest.mark.numeric
-@pytest.mark.parametrize("name", OTHERS)
-@pytest.mark.parametrize("restriction", RESTRICTIONS)
+@pytest.mark.parametrize(("name", "restriction"), checkered(OTHERS, RESTRICTIONS))
 @pytest.mark.parametrize(
     ("n_scores", "flipped"),
     [(3, False), (1000, True), pytest.param(3, True, marks=pytest.mark.long)],

@@ -24,6 +24,7 @@ from by_name import (
     reciprocal_rank_test,
     rie_test,
 )
+from combinations import checkered
 from scipy import stats
 from sklearn.metrics import average_precision_score, dcg_score, roc_auc_score
 from sklearn.preprocessing import label_binarize
@@ -138,7 +139,7 @@ def share(values, x, alternative="greater"):
 
 
 @pytest.mark.numeric
-@pytest.mark.parametrize("name", TESTS)
+@pytest.mark.parametrize(("name", "with_strata"), checkered(TESTS, [False, True]))
 @pytest.mark.parametrize(
     ("n_scores", "n_positives"),
     [
@@ -147,7 +148,6 @@ def share(values, x, alternative="greater"):
         *(pytest.param(*case, marks=pytest.mark.long) for case in ((3, 7), (1000, 17))),
     ],
 )
-@pytest.mark.parametrize("with_strata", [False, True])
 def test_pvalue_of_all_shifts(name, n_scores, n_positives, with_strata):
     test, score, arguments = TESTS[name]
     y_true, y_score, times = series(n_scores, n_positives=n_positives)

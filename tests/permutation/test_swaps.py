@@ -13,6 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from combinations import checkered
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.metrics import average_precision_score, dcg_score
@@ -163,8 +164,10 @@ def test_every_swap_with_ties_kept_is_that_of_scikit_learn(structure, statistic,
     assert_allclose(sampler.observed(), expected[0], atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["average precision", "reciprocal rank", "ROC AUC"])
-@pytest.mark.parametrize("structure", STRUCTURES.values(), ids=STRUCTURES)
+@pytest.mark.parametrize(
+    ("structure", "name"),
+    checkered(STRUCTURES.values(), ["average precision", "reciprocal rank", "ROC AUC"]),
+)
 def test_draws_with_random_ties_have_the_distribution_of_all_swaps_and_orders(structure, name):
     statistic, value = STATISTICS[name]
     is_hit, ranks_a, ranks_b = read(structure)

@@ -10,6 +10,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from combinations import checkered
 from pictures import STRUCTURES, labels_of, legend_of
 from scipy import stats
 from sklearn.datasets import make_classification
@@ -104,11 +105,13 @@ def spans(bars):
 
 
 @pytest.mark.parametrize(
-    ("name", "log_scale"),
-    [*((name, False) for name in RANKINGS), ("no ties", True), ("large blocks", True)],
+    ("y_axis", "case"),
+    checkered(
+        VIEWS, [*((name, False) for name in RANKINGS), ("no ties", True), ("large blocks", True)]
+    ),
 )
-@pytest.mark.parametrize("y_axis", VIEWS)
-def test_views_agree_with_their_names(y_axis, name, log_scale):
+def test_views_agree_with_their_names(y_axis, case):
+    name, log_scale = case
     y_true, y_score = structure(name)
     n, m = y_true.size, int(y_true.sum())
     k, hits = counted(y_true, y_score)

@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from combinations import checkered
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import average_precision_score, dcg_score, ndcg_score, roc_auc_score
 
@@ -706,8 +707,10 @@ SIMULATED = {
 }
 
 
-@pytest.mark.parametrize(("levels", "random_positives"), [(None, False), (5, False), (None, True)])
-@pytest.mark.parametrize(("influence", "value"), SIMULATED.values(), ids=SIMULATED.keys())
-def test_variance_over_samples(influence, value, levels, random_positives):
+@pytest.mark.parametrize(
+    ("name", "kind"), checkered(SIMULATED, [(None, False), (5, False), (None, True)])
+)
+def test_variance_over_samples(name, kind):
+    (influence, value), (levels, random_positives) = SIMULATED[name], kind
     # A standard deviation of 200 values has a relative error of .05.
     assert 0.9 < simulated_ratio(influence, value, levels, random_positives) < 1.15
