@@ -25,7 +25,7 @@ PROBLEMS = {
     "by halves": (22, 11, {}),
     "by halves, tied": (400, 60, {"tie_sizes": (50,) * 8}),
     "few positives": (400, 8, {}),
-    "many positives": (120, 36, {}),
+    "many positives": (90, 27, {}),
     "many positives, tied": (60, 18, {"tie_sizes": (1,) * 14 + (2,) * 23}),
     "few negatives": (120, 84, {}),
     "few negatives, tied": (120, 84, {"tie_sizes": (1,) * 30 + (2,) * 45}),

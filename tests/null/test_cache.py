@@ -134,7 +134,7 @@ def test_threads_find_the_same_results(method):
 
 @pytest.mark.parametrize("tie_sizes", [None, [1] * 40 + [3] * 20, [20] * 5])
 def test_results_do_not_depend_on_earlier_calls(tie_sizes):
-    x = np.random.default_rng(0).permutation(np.linspace(0.08, 0.9, 12))
+    x = np.random.default_rng(0).permutation(np.linspace(0.08, 0.9, 8))
     null = ap_null_distribution(100, 12, tie_sizes=tie_sizes)
     together = null.pvalue(x)
     nd._DISTRIBUTIONS.clear()

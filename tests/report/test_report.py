@@ -531,7 +531,7 @@ def test_conclusion_on_the_best(three):
 
 
 def test_conclusion_on_a_long_list_is_short():
-    y_true = np.arange(8000) < 160
+    y_true = np.arange(4000) < 80
     scores = np.random.default_rng(0).normal(size=y_true.size) + 2 * y_true
     report = rank_significance_report(y_true, {"first": scores, "second": scores}, k=50)
     conclusion = report.to_text().split("\nConclusion\n")[1].split("\n\n")[0]
@@ -702,8 +702,8 @@ def test_page_has_pictures(page, nasty):
 
 
 def test_spikes_of_far_null_distributions_are_not_drawn():
-    y_true = np.arange(2000) < 60
-    scores = {"far": -np.arange(2000.0), "near": RNG.normal(size=2000) + 0.2 * y_true}
+    y_true = np.arange(1000) < 30
+    scores = {"far": -np.arange(1000.0), "near": RNG.normal(size=1000) + 0.2 * y_true}
     report = rank_significance_report(y_true, scores, k=10)
     assert report.rankers[0].test.zscore > 50 > report.rankers[1].test.zscore
     html = report.to_html()
