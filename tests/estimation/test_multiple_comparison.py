@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from by_name import Persistence
+from combinations import checkered
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
@@ -144,8 +145,7 @@ def test_pairs_by_themselves_have_the_t_test_of_two_rankers(metric):
         assert pvalue == pytest.approx(two.pvalue, rel=1e-8)
 
 
-@pytest.mark.parametrize("levels", [None, 1])
-@pytest.mark.parametrize("metric", FAMILIES, ids=str)
+@pytest.mark.parametrize(("metric", "levels"), checkered(FAMILIES, [None, 1]), ids=str)
 def test_limits_exclude_zero_if_and_only_if_the_pvalue_is_small(metric, levels, monkeypatch):
     # Both follow from the same directions, however few there are.
     draw_directions(monkeypatch, 100)

@@ -14,6 +14,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from combinations import checkered
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
@@ -585,7 +586,7 @@ def table(n_samples, seed):
 @pytest.mark.parametrize(
     ("name", "average"),
     [
-        *((name, average) for name in AVERAGED for average in ("macro", "micro")),
+        *checkered(AVERAGED, ("macro", "micro")),
         *((name, "weighted") for name in ("average_precision", "roc_auc", "recall")),
     ],
 )

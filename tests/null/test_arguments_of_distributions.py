@@ -42,6 +42,7 @@ PROBLEMS = {
     "permutation": (400, 60, {"method": "permutation", "n_resamples": 99}),
 }
 SLOW = (
+    "many positives, tied",
     "by halves, tied",
     "few negatives, tied",
     "few positives",

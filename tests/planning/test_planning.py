@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from combinations import checkered
 from numpy.testing import assert_allclose
 from oracles import placement_probability
 from scipy import integrate, special, stats
@@ -199,14 +200,17 @@ def test_power_of_large_and_small_effects_tends_to_its_ends():
         assert metric_power(40, 3, metric=metric, odds=1e-9, alpha=0.1).power < 1e-6
 
 
-@pytest.mark.parametrize("alpha", [0.2, 0.05, 0.001])
 @pytest.mark.parametrize(
-    "metric",
-    [AveragePrecision(), RocAuc(), RecallAtK(30), Zipf()],
+    ("metric", "size", "alpha"),
+    checkered(
+        [AveragePrecision(), RocAuc(), RecallAtK(30), Zipf()],
+        [(200, 10), (150, 140), (110, 3)],
+        [0.2, 0.05, 0.001],
+    ),
     ids=repr,
 )
-@pytest.mark.parametrize(("n", "m"), [(200, 10), (150, 140), (110, 3)])
-def test_the_critical_value_is_that_of_the_test(metric, n, m, alpha):
+def test_the_critical_value_is_that_of_the_test(metric, size, alpha):
+    n, m = size
     result = metric_power(n, m, metric=metric, odds=2.0, alpha=alpha, n_resamples=10)
     null = sklearn_rankinf.metric_null_distribution(n, m, metric=metric)
     if math.isnan(result.critical_value):

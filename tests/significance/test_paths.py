@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from combinations import checkered
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_rankinf._significance.boundary_crossing import HitBounds, SimultaneousBounds
@@ -88,11 +89,12 @@ ENDS = {
 SIZES = ((2, 1), (7, 1), (9, 4), (12, 6), (13, 11), (16, 3))
 
 
-@pytest.mark.parametrize("kind", ENDS)
 @pytest.mark.parametrize(
-    ("n", "m", "least"), [(n, m, least) for n, m in SIZES for least in (1, 3) if least <= m]
+    ("kind", "case"),
+    checkered(ENDS, [(n, m, least) for n, m in SIZES for least in (1, 3) if least <= m]),
 )
-def test_crossing_probability_equals_counting_placements(n, m, kind, least):
+def test_crossing_probability_equals_counting_placements(kind, case):
+    n, m, least = case
     ends = ENDS[kind](n)
     bounds = HitBounds.of(n, m, np.array(ends), least)
     levels = list(crossing_by_placements(n, m, ends, least).items())
@@ -100,9 +102,9 @@ def test_crossing_probability_equals_counting_placements(n, m, kind, least):
         assert_allclose(np.exp(crossing(bounds, float(level))), float(probability), rtol=1e-13)
 
 
-@pytest.mark.parametrize("kind", ENDS)
-@pytest.mark.parametrize(("n", "m"), SIZES)
-def test_simultaneous_level_is_the_largest_that_is_allowed(n, m, kind):
+@pytest.mark.parametrize(("kind", "size"), checkered(ENDS, SIZES))
+def test_simultaneous_level_is_the_largest_that_is_allowed(kind, size):
+    n, m = size
     ends = ENDS[kind](n)
     search = SimultaneousBounds(HitBounds.of(n, m, np.array(ends)))
     by_level = crossing_by_placements(n, m, ends)

@@ -29,6 +29,7 @@ from by_name import (
     rie_null_distribution,
     rie_test,
 )
+from combinations import checkered
 from scipy.stats import hypergeom, mannwhitneyu
 from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
@@ -245,8 +246,7 @@ def apart(values):
 
 
 @pytest.mark.numeric
-@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "problem"), checkered(CASES, PROBLEMS), ids=str)
 def test_distribution_is_that_of_all_placements(name, problem):
     n_samples, n_positives, tie_sizes = problem
     values = enumerated_distribution(name, n_positives, tie_sizes or (1,) * n_samples)
