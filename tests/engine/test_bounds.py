@@ -12,6 +12,7 @@ import numpy as np
 import oracles
 import pytest
 from by_name import ap_null_distribution
+from combinations import checkered
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_rankinf import AveragePrecision, RankStatistic
@@ -73,9 +74,9 @@ def unknown(t):
     return np.full(t.shape, -np.inf), np.zeros(t.shape)
 
 
-@pytest.mark.parametrize("merged", [False, True])
-@pytest.mark.parametrize("n_cells", [7, 200])
-@pytest.mark.parametrize("problem", SMALL, ids=str)
+@pytest.mark.parametrize(
+    ("problem", "n_cells", "merged"), checkered(SMALL, [7, 200], [False, True]), ids=str
+)
 def test_bounds_enclose_enumeration(problem, n_cells, merged, monkeypatch):
     coarse(monkeypatch, n_cells, (0.4,) if merged else (0.0,))
     if merged or n_cells < 200:
@@ -110,8 +111,7 @@ def test_bounds_close_in_on_enumeration(problem):
     assert_allclose(upper, above, rtol=1e-6)
 
 
-@pytest.mark.parametrize("ratio", [0.1, 0.3, 1.0])
-@pytest.mark.parametrize("problem", SMALL, ids=str)
+@pytest.mark.parametrize(("problem", "ratio"), checkered(SMALL, [0.1, 0.3, 1.0]), ids=str)
 def test_merged_blocks_enclose_every_placement(problem, ratio):
     n_samples, n_positives, tie_sizes, k = problem
     sizes = None if tie_sizes is None else np.array(tie_sizes)

@@ -385,7 +385,7 @@ ALONE_AND_TOGETHER = [
     (DiscountedCumulativeGain(), 91, 14, None),
     pytest.param(AveragePrecision(), 116, 10, None, marks=pytest.mark.long),
     (AveragePrecision(), 40, 6, None),
-    (AveragePrecision(), 600, 60, None),
+    pytest.param(AveragePrecision(), 600, 60, None, marks=pytest.mark.long),
     (AveragePrecision(), 200, 30, (20,) * 10),
     (Bedroc(), 975, 120, (15,) * 65),
 ]

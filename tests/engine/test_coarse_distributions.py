@@ -312,7 +312,7 @@ def test_a_row_of_clusters_behind_a_hit_at_the_top(monkeypatch, by_contours_alon
             assert abs(null.pvalue(x) - p) <= error * p
 
 
-@pytest.mark.parametrize("by_contours_alone", [False, True])
+@pytest.mark.parametrize("by_contours_alone", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_weights_that_are_nearly_a_lattice_are_not_one(monkeypatch, by_contours_alone):
     # Positives outside the large block differ by 1e-8 of what they are worth: within a cluster of
     # values these differences decide.
@@ -730,7 +730,7 @@ def test_only_blocks_filled_from_the_top_reach_the_largest_value(metric):
 
 
 @pytest.mark.parametrize(
-    "x", [1e-10, *(pytest.param(x, marks=pytest.mark.long) for x in (1e-7, 2e-5)), 3e-4]
+    "x", [1e-10, *(pytest.param(x, marks=pytest.mark.long) for x in (1e-7, 2e-5, 3e-4))]
 )
 def test_a_small_upper_tail_below_the_mean(x):
     # Most rankings of five positives have a value of next to nothing, and few make the mean.

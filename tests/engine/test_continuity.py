@@ -113,7 +113,7 @@ def assert_recursion(longer, same, fewer, q, of_fewer, z=Z):
         (1000, 100),
         # Merging of what is left of the top stratum; four and eight positives are enough for it.
         pytest.param(2500, 4, marks=pytest.mark.long),
-        (2500, 8),
+        pytest.param(2500, 8, marks=pytest.mark.long),
         # Lists by halves, strata, branches, and contours of all blocks.
         (5000, 2),
         pytest.param(5000, 8, marks=pytest.mark.long),
@@ -160,7 +160,7 @@ def test_two_positives_are_counted_up_to_five_million_ranks():
 @pytest.mark.parametrize(
     ("n_blocks", "size", "m"),
     [
-        (16, 12, 25),
+        pytest.param(16, 12, 25, marks=pytest.mark.long),
         pytest.param(64, 8, 30, marks=pytest.mark.long),
         pytest.param(16, 200, 100, marks=pytest.mark.long),
         pytest.param(64, 30, 60, marks=pytest.mark.long),
@@ -180,7 +180,7 @@ def test_average_precision_with_one_block_more(n_blocks, size, m):
     ("n", "m"),
     [
         (64, 20),
-        (5000, 15),
+        pytest.param(5000, 15, marks=pytest.mark.long),
         pytest.param(4000, 3, marks=pytest.mark.long),
         pytest.param(106, 4, marks=pytest.mark.long),
         pytest.param(2500, 60, marks=pytest.mark.long),

@@ -380,7 +380,7 @@ def test_published_tails(n_samples, n_positives, published):
     assert null.relative_error(x) < 1e-2
     # Contours of another kind.
     distribution = ComputedDistribution(AveragePrecision(), n_samples, n_positives, None)
-    x = null.mean() + np.array([0.3, 5.0]) * null.std()
+    x = null.mean() + np.array([5.0]) * null.std()
     found, other = distribution.estimates(x, 1), canonical_contour(distribution, x)
     assert set(found.solver) == {"stratified contour"}
     assert set(other.solver) == {"contour"}
@@ -640,6 +640,7 @@ def test_limited_paths_are_known_under_tilts_that_favour_others(steepness):
     assert limited.log_mgf(theta) <= whole.log_mgf(theta) + 1e-9
 
 
+@pytest.mark.long
 def test_hits_of_a_large_block_at_the_top_of_many():
     # Importance sampling, two runs of 4000 draws, has -53.59 and -53.42 with errors of 0.08.
     ranker = Ranker(family="boosted trees", setting=4, n=37495, m=305, signal=1.0, seed=510)

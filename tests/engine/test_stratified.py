@@ -273,7 +273,7 @@ def test_a_fixed_grid_of_nodes():
     [
         (AP, 800, 30, [0.25, 0.35]),
         pytest.param(AP, 1300, 100, [0.4, 0.8], marks=pytest.mark.long),
-        (Bedroc(80.0), 1000, 50, [0.6]),
+        pytest.param(Bedroc(80.0), 1000, 50, [0.6], marks=pytest.mark.long),
     ],
 )
 def test_contours_of_all_blocks(statistic, n_samples, n_positives, x):
