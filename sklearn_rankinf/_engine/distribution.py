@@ -220,9 +220,9 @@ class ComputedSettings:
     quickly_conditioned: int = 256
     log_near_mean: float = -30.0
     # Hits in filled blocks from which others are a distribution of their own, blocks up to which
-    # these are looked for, and the rounding error of sums of weights.
+    # these, or one that makes a row of clusters, are looked for; rounding error of sums of weights.
     least_filled: int = 8
-    most_blocks_filled: int = 50_000
+    most_blocks_listed: int = 50_000
     rounding_of_sums: float = 1e-15
     # Blocks up to which contours use the step of a lattice: those of more are merged.
     most_blocks_on_a_lattice: int = 5_000
@@ -279,7 +279,8 @@ class ComputedDistribution(BothSides):
             if not self._tails.merges:
                 return [inversion]
             fewer = solver("fewer blocks", self._tail_of_fewer_blocks, UNKNOWN)
-            return [inversion, fewer]
+            by_block = solver("conditioning on a block", self._conditioned_if_coarse, UNKNOWN)
+            return [inversion, by_block, fewer]
         later = SETTINGS.worth_conditioning
         if self._tolerance:
             later = SETTINGS.worth_conditioning_roughly
@@ -299,14 +300,14 @@ class ComputedDistribution(BothSides):
     def _tail_behind_filled_blocks(self, t: Floats, sign: int) -> TailEstimates:
         """Tails near the best value, whose outcomes fill the blocks of the largest weights."""
         found = TailEstimates.unknown(t.shape)
-        few = self._n_blocks <= SETTINGS.most_blocks_filled and self._transform is None
+        few = self._n_blocks <= SETTINGS.most_blocks_listed and self._transform is None
         if sign < 0 or not (few and self._counted.is_linear):
             return found
         blocks, m = self._counted, self._n_counted
         for i, value in enumerate(t.tolist()):
             full, gap = filled_blocks(blocks, m, value)
             n_filled = int(blocks.sizes[full].sum())
-            if n_filled < SETTINGS.least_filled:
+            if not SETTINGS.least_filled <= n_filled < m:
                 continue
             added = float(blocks.of_one_hit[full] @ blocks.sizes[full])
             others = blocks[np.setdiff1d(np.arange(blocks.sizes.size), full)]
@@ -343,6 +344,13 @@ class ComputedDistribution(BothSides):
         """Tails of what is counted by conditioning on single blocks."""
         enough = max(SETTINGS.worth_conditioning, self._tolerance)
         return self._conditioned.tail(t, sign, self._tails.log_bound(t, sign), enough)
+
+    def _conditioned_if_coarse(self, t: Floats, sign: int) -> TailEstimates:
+        """The same where a block of a long list makes its distribution a row of clusters."""
+        is_short = self._n_blocks <= SETTINGS.most_blocks_listed
+        if is_short and block_to_condition_on(self._counted, self._n_counted) is not None:
+            return self._conditioned_tail(t, sign)
+        return TailEstimates.unknown(t.shape)
 
     def _conditioned_near_mean(self, t: Floats, sign: int) -> TailEstimates:
         """The same where few strata matter."""

@@ -17,12 +17,14 @@ from audit.rankers import Ranker
 from by_name import ap_null_distribution
 from combinations import checkered
 from numpy.testing import assert_allclose
+from scipy.stats import hypergeom
 
 from sklearn_rankinf import (
     AveragePrecision,
     Bedroc,
     DiscountedCumulativeGain,
     Ranking,
+    RobustInitialEnhancement,
     RocAuc,
     metric_null_distribution,
 )
@@ -744,3 +746,19 @@ def test_tails_behind_filled_blocks_by_enumeration():
             n_answered += 1
             assert abs(found.log_p[0] - math.log(place / values.size)) <= found.error.total[0]
     assert n_answered > 2
+
+
+def test_a_long_list_with_a_block_that_makes_a_row_of_clusters():
+    # 145 of 150 hits at the top; the others, far down, add nearly nothing.
+    n_samples, n_positives, top = 5600, 200, 150
+    sizes = np.array([top] + [1] * (n_samples - top))
+    metric = RobustInitialEnhancement(300.0)
+    distribution = ComputedDistribution(metric, n_samples, n_positives, sizes)
+    hits = np.zeros(sizes.size, dtype=int)
+    hits[0], hits[3000:3055] = 145, 1
+    x = increments_of(metric, n_samples, n_positives, sizes).total(hits)
+    form = distribution._form
+    found = distribution._conditioned_if_coarse(*form.value(np.array([x * (1 - 1e-12)]), 1))
+    expected = hypergeom(n_samples, n_positives, top).logsf(144)
+    assert_allclose(found.log_p, expected, atol=2e-7)
+    assert found.error.total < 1e-6
