@@ -254,11 +254,11 @@ def test_far_tails_agree_with_exact_fractions(name, metric):
 def test_band_limited_bounds_are_as_close_as_their_type():
     # Where the sum is smooth at the scale of the type the ends differ by a factor exp(1 / types).
     rng = np.random.default_rng(1)
-    y = np.arange(10000) < 100
-    scores = np.round(np.clip(rng.normal(size=10000) * 0.1 + 0.1 + 0.2 * y, 0, 1), 2)
+    y = np.arange(5000) < 50
+    scores = np.round(np.clip(rng.normal(size=5000) * 0.1 + 0.1 + 0.2 * y, 0, 1), 2)
     _, sizes = np.unique(-scores, return_counts=True)
     runs = tuple((int(size), 1) for size in sizes)
-    case = Case("average_precision", (), (Ranked(10000, 100, runs),), "", 0)
+    case = Case("average_precision", (), (Ranked(5000, 50, runs),), "", 0)
     near, far = (TiltedMean([sum_of(case, case.one)], effort, 0) for effort in (NEAR, FAR))
     value = average_precision_score(y, scores)
     low, high = BandLimited(far, 8.0).log_pvalue(value)

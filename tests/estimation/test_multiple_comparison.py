@@ -165,7 +165,7 @@ def test_limits_exclude_zero_if_and_only_if_the_pvalue_is_small(metric, levels, 
         assert min(n_excluded, n_included) > 5, correction
 
 
-@pytest.mark.parametrize("reference", [None, "best", "b"])
+@pytest.mark.parametrize("reference", [None, pytest.param("best", marks=pytest.mark.long), "b"])
 def test_a_ranker_that_is_significantly_worse_is_not_among_the_best(reference):
     n_worse = 0
     for seed in range(200, 212):

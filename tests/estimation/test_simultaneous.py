@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from combinations import checkered
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.optimize import brentq
@@ -139,8 +140,7 @@ def test_one_statistic_has_its_own_quantiles_exactly(df, level):
         assert_allclose(pvalue, distribution.sf(statistic), rtol=1e-9)
 
 
-@pytest.mark.parametrize("n_rankers", [3, 4, 8])
-@pytest.mark.parametrize("df", [3, 19])
+@pytest.mark.parametrize(("n_rankers", "df"), checkered([3, 4, 8], [3, 19]))
 def test_all_pairs_of_independent_estimates_have_tukeys_studentized_range(n_rankers, df):
     rows = difference_contrasts(0.3 * np.eye(n_rankers), all_pairs(n_rankers)).rows
     c = critical_value(rows, df, 0.95, rng(), n_directions=DRAWN)
@@ -198,7 +198,7 @@ def test_families_without_error_or_degrees_of_freedom():
     assert_array_equal(single_step([3.0, 2.0, 9.0], rows, 0, 0.95, rng())[0], 1.0)
 
 
-@pytest.mark.parametrize(("df", "size"), [(9, 8), (math.inf, 5)])
+@pytest.mark.parametrize(("df", "size"), [(9, 5), (math.inf, 5)])
 def test_pvalues_near_five_percent_have_the_stated_error(df, size):
     covariance = any_covariance(size, 5)
     rows = difference_contrasts(covariance, all_pairs(size)).rows

@@ -239,7 +239,7 @@ def test_quantiles_of_less_than_one_placement_are_the_ends():
         {"n_samples": 8, "n_positives": 3},
         {"n_samples": 10, "n_positives": 5, "tie_sizes": (2,) * 5},
         {"n_samples": 300, "n_positives": 10},
-        {"n_samples": 200, "n_positives": 40},
+        pytest.param({"n_samples": 200, "n_positives": 40}, marks=pytest.mark.long),
         {"n_samples": 40, "n_positives": 13, "tie_sizes": (4,) * 10},
         pytest.param(
             {"n_samples": 200, "n_positives": 40, "tie_sizes": (4,) * 50}, marks=pytest.mark.long
@@ -834,7 +834,11 @@ def test_two_negatives_in_a_thousand():
 
 @pytest.mark.parametrize(
     ("n_samples", "n_positives"),
-    [(1000, 997), (1000, 990), pytest.param(3000, 2997, marks=pytest.mark.long)],
+    [
+        pytest.param(1000, 997, marks=pytest.mark.long),
+        (1000, 990),
+        pytest.param(3000, 2997, marks=pytest.mark.long),
+    ],
 )
 def test_few_negatives_against_simulation(n_samples, n_positives):
     rng = np.random.default_rng(5)

@@ -222,7 +222,11 @@ def test_the_only_negative_is_anywhere(n, share):
 
 @pytest.mark.parametrize(
     ("size", "m", "hits"),
-    [(10**6, 200_000, 100_339), (10**6, 1_800_000, 900_339), (10**5, 1000, 580)],
+    [
+        (10**6, 200_000, 100_339),
+        pytest.param(10**6, 1_800_000, 900_339, marks=pytest.mark.long),
+        (10**5, 1000, 580),
+    ],
 )
 def test_of_two_large_blocks_the_first_decides(size, m, hits):
     bounds = HitBounds.of(2 * size, m, np.array([size, 2 * size]))

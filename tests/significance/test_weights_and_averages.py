@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from combinations import checkered
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.sparse import csr_array
@@ -306,8 +307,7 @@ FIELDS = (
 
 
 @pytest.mark.numeric
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("multilabel", [False, True])
+@pytest.mark.parametrize(("weighted", "multilabel"), checkered([False, True], [False, True]))
 def test_each_class_is_tested_as_by_itself(weighted, multilabel):
     y_true, scores, weights = class_data()
     labels = label_binarize(y_true, classes=[0, 1, 2])
