@@ -244,13 +244,21 @@ class ComputedDistribution(BothSides):
         inner = np.flatnonzero((sign < 0) | math.isnan(log_best) | ~self._ends.is_best(t))
         # Values far from the mean of the hits are far from that of the misses, on the other side.
         counted, side = self._form.value(t[inner], sign)
-        found = self._tail_behind_filled_blocks(counted, side)
-        open_ = np.flatnonzero(found.error.total > UNKNOWN)
-        if open_.size:
-            some = found.at(open_)
-            solvers = self._sequence(log_negligible)
-            solve_in_turn(solvers, counted[open_], side, some, log_negligible, self._tolerance)
-            found.put(open_, some)
+        found = TailEstimates.unknown(counted.shape)
+        first, last = self._sequence(log_negligible)
+
+        def improve(solvers: list[Solver], where: Integers) -> None:
+            some = found.at(where)
+            solve_in_turn(solvers, counted[where], side, some, log_negligible, self._tolerance)
+            found.put(where, some)
+
+        every = np.arange(counted.size)
+        improve(first, every)
+        weak = np.flatnonzero(found.error.total > max(ACCEPTED, self._tolerance))
+        behind = self._tail_behind_filled_blocks(counted[weak], side)
+        found.put_better(weak, behind)
+        # Lists and contours of all blocks would know no more of what lies behind filled ones.
+        improve(last, np.setdiff1d(every, weak[behind.error.total <= UNKNOWN]))
         if inner.size < t.size:
             at_best, some = np.full(t.shape, log_best), found
             found = TailEstimates.of(at_best, "closed form", rounding=ROUNDING_OF_ENDS)
@@ -261,8 +269,8 @@ class ComputedDistribution(BothSides):
         return found
 
     @cached_method
-    def _sequence(self, log_negligible: float) -> list[Solver]:
-        """Lists and contours, branch and bound, and conditioning, in the order of their turns.
+    def _sequence(self, log_negligible: float) -> tuple[list[Solver], list[Solver]]:
+        """What comes first with little work; lists and contours, and what follows them.
 
         Branch and bound comes first with little work, and near the end with more.
         """
@@ -277,10 +285,10 @@ class ComputedDistribution(BothSides):
         inversion = solver("lists and contours", inverted, ACCEPTED)
         if self._n_blocks > SETTINGS.most_blocks_of_conditioning:
             if not self._tails.merges:
-                return [inversion]
+                return [], [inversion]
             fewer = solver("fewer blocks", self._tail_of_fewer_blocks, UNKNOWN)
             by_block = solver("conditioning on a block", self._conditioned_if_coarse, UNKNOWN)
-            return [inversion, by_block, fewer]
+            return [], [inversion, by_block, fewer]
         later = SETTINGS.worth_conditioning
         if self._tolerance:
             later = SETTINGS.worth_conditioning_roughly
@@ -295,7 +303,7 @@ class ComputedDistribution(BothSides):
                 near = solver("conditioning on a block", self._conditioned_near_mean, ACCEPTED)
                 first.append(near)
         last.append(solver("conditioning on a block", self._conditioned_tail, later))
-        return [*first, *last]
+        return first, last
 
     def _tail_behind_filled_blocks(self, t: Floats, sign: int) -> TailEstimates:
         """Tails near the best value, whose outcomes fill the blocks of the largest weights."""

@@ -58,6 +58,9 @@ from sklearn_rankinf._statistics import (
     mean_and_variance,
 )
 
+Bounds = Callable[..., tuple[Floats, Floats]]
+"""Bounds of tails at given values, for a sign; and whether quickly or not at all."""
+
 
 @dataclass(frozen=True)
 class SolverSettings:
@@ -97,6 +100,8 @@ class SolverSettings:
     loose: float = 5.0
     extreme: float = 0.3
     surely: float = 0.8
+    # Positives up to which a lattice is tried before bands with a rough tolerance.
+    hits_on_a_lattice: int = 64
     # Positives without which a contour does not resolve the upper tail.
     least_positives: int = 4
     # Tolerance of contours that replace short ones, below the rough ones.
@@ -193,7 +198,7 @@ class Tails:
         mean: float,
         std: float,
         support_within: tuple[float, float],
-        bounds: Callable[[Floats, int], tuple[Floats, Floats]],
+        bounds: Bounds,
         tolerance: float = 0.0,
         span: float = 0.0,
         transform: Transform | None = None,
@@ -248,6 +253,8 @@ class Tails:
         # Lists with ties differ from fold to fold: a band takes less time than a first contour.
         tied = self._n_blocks < self._n_samples and self._n_blocks <= s.bands_first_up_to
         early = (self._is_certified or tied) and is_rough
+        # Of few hits the transform hardly decays, and a lattice takes less time than a long band.
+        few = self._n_positives <= s.hits_on_a_lattice
         above = s.tolerable if few_hits else good
         if self._is_clustered and not early:
             above = s.unclear
@@ -264,6 +271,7 @@ class Tails:
             (roughly, Solver("contour", self._roughly, good)),
             (self._crosses_jumps, Solver("contour", self._across_jumps, first)),
             (early, Solver("contour", self._short_contour, good)),
+            (early and few, Solver("midpoint of bounds", self._enclosed_quickly, good)),
             (early, Solver(band, self._band_limited, good)),
             (upper and (stratified or far_above), Solver(near_maximum, self._listed_first, first)),
             (stratified, Solver(by_strata, self._stratified, first)),
@@ -559,6 +567,9 @@ class Tails:
     def _enclosed(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
         return TailEstimates.between(*self._bounds(t, sign), "midpoint of bounds")
 
+    def _enclosed_quickly(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+        return TailEstimates.between(*self._bounds(t, sign, True), "midpoint of bounds")
+
     def _bound(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
         """A bound, of unknown error, where nothing else answers."""
         log_p = self.log_upper_bound(t, sign)
@@ -777,7 +788,7 @@ def tails_of(
     mean: float,
     std: float,
     within: tuple[float, float],
-    bounds: Callable[[Floats, int], tuple[Floats, Floats]],
+    bounds: Bounds,
     last: int,
     *options: Any,
     **more: Any,
@@ -794,7 +805,7 @@ def tails_of_blocks(
     canonical = CanonicalSum.of_increments(increments, n_positives)
     blocks, m = canonical.blocks, canonical.n_counted
 
-    def nothing(t: Floats, sign: int) -> tuple[Floats, Floats]:
+    def nothing(t: Floats, sign: int, quickly: bool = False) -> tuple[Floats, Floats]:
         return np.zeros(t.shape), np.ones(t.shape)
 
     mean, variance = mean_and_variance(blocks, m)

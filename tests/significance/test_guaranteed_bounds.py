@@ -67,10 +67,17 @@ def no_kept_tails(monkeypatch):
     monkeypatch.setattr(ComputedDistribution, "_tail_of_one", computed)
 
 
+def leave_bounds(monkeypatch):
+    """No solver of exact distributions answers, and no bounds are close, so that they are left."""
+    monkeypatch.setattr(ComputedDistribution, "_far_tail", unknown)
+    monkeypatch.setattr(
+        TailEstimates, "between", lambda lower, upper, solver: TailEstimates.unknown(lower.shape)
+    )
+
+
 @pytest.fixture
 def no_errors(monkeypatch):
-    """No solver of exact distributions answers, so that only bounds are left."""
-    monkeypatch.setattr(ComputedDistribution, "_far_tail", unknown)
+    leave_bounds(monkeypatch)
 
 
 @pytest.fixture
@@ -127,7 +134,7 @@ def test_bounds_of_all_alternatives(alternative, monkeypatch):
     assert not exact.pvalue_is_bound
     assert exact.pvalue_relative_error < 1e-6
     with monkeypatch.context() as patched:
-        patched.setattr(ComputedDistribution, "_far_tail", unknown)
+        leave_bounds(patched)
         bound = average_precision_test(y_true, SCORES, alternative=alternative)
     assert bound.pvalue_is_bound is True
     assert bound.pvalue_low <= exact.pvalue <= bound.pvalue == bound.pvalue_high
@@ -215,7 +222,7 @@ def test_scorers_stay_on_one_scale(no_errors):
 def test_a_bound_keeps_the_order_of_candidates(monkeypatch):
     scorer = make_significance_scorer()
     exact = scored(scorer, y_score=NOISY)
-    monkeypatch.setattr(ComputedDistribution, "_far_tail", unknown)
+    leave_bounds(monkeypatch)
     # The better ranking has a bound, the worse one its exact p-value or a bound.
     assert scored(scorer) > 15.0 > exact * 1.01 > scored(scorer, y_score=NOISY) > 2.0
 
@@ -258,12 +265,21 @@ def test_resolution_of_scorers():
 @pytest.mark.parametrize("level", [0.05, 1e-4])
 def test_critical_values_keep_the_level(level, monkeypatch):
     exact = critical_region(ap_null_distribution(100, 10), level)
-    monkeypatch.setattr(ComputedDistribution, "_far_tail", unknown)
+    leave_bounds(monkeypatch)
     bounded = critical_region(ap_null_distribution(100, 10), level)
     assert bounded.critical_value >= exact.critical_value
     assert bounded.level <= level
     monkeypatch.undo()
     assert ap_null_distribution(100, 10).pvalue(bounded.critical_value) <= bounded.level
+
+
+def test_close_bounds_are_an_answer_with_an_error(monkeypatch):
+    exact = average_precision_test(Y, NOISY).pvalue
+    monkeypatch.setattr(ComputedDistribution, "_far_tail", unknown)
+    result = average_precision_test(Y, NOISY)
+    assert result.pvalue_is_bound is False
+    assert 0.0 < result.pvalue_relative_error < 0.1
+    assert abs(result.pvalue / exact - 1.0) <= result.pvalue_relative_error
 
 
 def test_unadjusted_pvalues_of_candidates(no_errors):
@@ -318,7 +334,7 @@ def test_complements_of_means_without_a_known_error_are_bounds(monkeypatch):
 def test_queries(is_bound, monkeypatch):
     run = {"good": Ranking.from_scores(Y, SCORES), "equal": Ranking.from_scores(Y, np.ones(N))}
     if is_bound:
-        monkeypatch.setattr(ComputedDistribution, "_far_tail", unknown)
+        leave_bounds(monkeypatch)
     result = average_precision_test(run)
     assert result.query_pvalue_is_bound.tolist() == [is_bound, False]
     one = average_precision_test(run["good"])
@@ -366,7 +382,7 @@ def test_folds(combine, monkeypatch):
     assert not exact.pvalue_is_bound
     assert exact.pvalue_low <= exact.pvalue <= exact.pvalue_high
     assert exact.pvalue_high < 1.01 * exact.pvalue_low
-    monkeypatch.setattr(ComputedDistribution, "_far_tail", unknown)
+    leave_bounds(monkeypatch)
     found = cross_val_significance(model, X, y_true, cv=3, method=combine)
     assert found.pvalue_is_bound is True
     assert all(test.pvalue_is_bound for test in found.fold_tests)

@@ -46,8 +46,14 @@ class BoundSettings:
     max_merged: int = 100_000
     # Ratios of end to start, less 1, up to which blocks may be merged.
     ratios: tuple[float, ...] = (0.0, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064)
-    # A sum that is uncertain by fewer standard deviations than this needs no finer cells.
+    # The same for a quick answer: some tenths of a second.
+    quick_work: float = 4e8
+    # A sum that is uncertain by fewer standard deviations than this needs no finer cells, or by
+    # fewer than this part of a tolerance.
     close: float = 1e-3
+    part_of_tolerance: float = 0.5
+    # A quick answer may be so many times less certain.
+    quick_widest: float = 4.0
     # A sum that is uncertain by more than this part of the reach has the bounds 0 and 1.
     widest: float = 0.25
     # Reach of the first histogram in standard deviations above the mean.
@@ -73,14 +79,20 @@ class TailBounds:
         The sum.
     highest : float
         A value that it does not exceed.
+    tolerance : float, default=0.0
+        Relative error that is accepted.
     """
 
-    def __init__(self, canonical: CanonicalSum, highest: float) -> None:
+    def __init__(self, canonical: CanonicalSum, highest: float, tolerance: float = 0.0) -> None:
         self._canonical, self._highest = canonical, highest
+        self._close = max(SETTINGS.close, SETTINGS.part_of_tolerance * tolerance)
         self._n_counted = canonical.n_counted
 
-    def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1): 0 and 1 if unaffordable."""
+    def bounds(self, t: Floats, sign: int, quickly: bool = False) -> tuple[Floats, Floats]:
+        """Bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1): 0 and 1 if unaffordable.
+
+        Or, for a quick answer, if close ones would take long.
+        """
         lower, upper = np.zeros(t.shape), np.ones(t.shape)
         if self._canonical.n_blocks > SETTINGS.max_blocks:
             return lower, upper
@@ -93,7 +105,7 @@ class TailBounds:
         slack = sign * SETTINGS.cancelled * abs(form.constant / form.factor)
         for above, level in sorted({*zip((z > 0.0).tolist(), levels.tolist(), strict=True)}):
             same = (levels == level) & ((z > 0.0) == above)
-            enclosed = self._enclosure(above, level)
+            enclosed = self._enclosure(above, level, quickly)
             if enclosed is not None:
                 lower[same] = enclosed.bounds(t[same] + slack, sign)[0]
                 upper[same] = enclosed.bounds(t[same] - slack, sign)[1]
@@ -105,7 +117,7 @@ class TailBounds:
         return mean, math.sqrt(variance)
 
     @cached_method
-    def _enclosure(self, above: bool, level: int) -> Enclosure | None:
+    def _enclosure(self, above: bool, level: int, quickly: bool) -> Enclosure | None:
         """The enclosure for sums on one side of the mean; None if it is not affordable.
 
         In place of an unaffordable level the one before bounds what lies beyond its top.
@@ -118,9 +130,15 @@ class TailBounds:
             top, log_omitted = mean + reach * deviation, -30.0 - 3.0 * reach
         else:
             top, log_omitted = mean, -50.0 - 2.0 * reach**2
-        close, widest = SETTINGS.close * deviation, SETTINGS.widest * reach * deviation
-        found = enclosure(self._canonical.blocks, self._n_counted, top, close, widest, log_omitted)
-        return self._enclosure(above, level - 1) if found is None and level > 0 else found
+        close, widest = self._close * deviation, SETTINGS.widest * reach * deviation
+        blocks, m = self._canonical.blocks, self._n_counted
+        if quickly:
+            # Far tails of few hits fall slowly.
+            close *= math.sqrt(reach / SETTINGS.reach)
+            widest, work = SETTINGS.quick_widest * close, SETTINGS.quick_work
+            return enclosure(blocks, m, top, close, widest, log_omitted, work)
+        found = enclosure(blocks, m, top, close, widest, log_omitted)
+        return self._enclosure(above, level - 1, False) if found is None and level > 0 else found
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +175,13 @@ class Enclosure:
 
 
 def enclosure(
-    increments: Increments, n_hits: int, top: float, close: float, widest: float, log_omitted: float
+    increments: Increments,
+    n_hits: int,
+    top: float,
+    close: float,
+    widest: float,
+    log_omitted: float,
+    work: float = SETTINGS.work,
 ) -> Enclosure | None:
     """An enclosure of a distribution up to `top`, as close as is affordable, or as `close`.
 
@@ -173,7 +197,7 @@ def enclosure(
         # Each number of hits after a block, and at least one in it, adds a histogram to another.
         n_additions = float(np.sum((bands.high - bands.low + 1.0) * bands.most))
         n_passes = 1 if least is most else 2
-        affordable = SETTINGS.work / (n_passes * max(n_additions, 1.0)) - SETTINGS.overhead
+        affordable = work / (n_passes * max(n_additions, 1.0)) - SETTINGS.overhead
         n_rounded = usual_roundings(most, n_hits)
         # One more cell, so that rounding cannot put the top outside.
         enough = math.ceil(n_rounded * top / close) + 1
