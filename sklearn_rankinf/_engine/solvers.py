@@ -100,8 +100,10 @@ class SolverSettings:
     loose: float = 5.0
     extreme: float = 0.3
     surely: float = 0.8
-    # Positives up to which a lattice is tried before bands with a rough tolerance.
+    # Positives up to which a lattice is tried before bands, and items above which it is without a
+    # rough tolerance: in shorter lists other methods are more accurate, and quick.
     hits_on_a_lattice: int = 64
+    samples_on_a_lattice: int = 5_000
     # Positives without which a contour does not resolve the upper tail.
     least_positives: int = 4
     # Tolerance of contours that replace short ones, below the rough ones.
@@ -256,11 +258,14 @@ class Tails:
         last = s.unclear if self.merges else partial(self._error_worth_seconds, good)
         # Lists with ties differ from fold to fold: a band takes less time than a first contour.
         tied = self._n_blocks < self._n_samples and self._n_blocks <= s.bands_first_up_to
-        early = (self._is_certified or tied) and is_rough
+        early = (self._is_certified or tied) and is_rough and not stratified
         # Of few hits the transform hardly decays, and a lattice takes less time than a long band.
         few = self._n_positives <= s.hits_on_a_lattice
+        few &= is_rough or self._n_samples > s.samples_on_a_lattice
         above = s.tolerable if few_hits else good
-        if self._is_clustered and not early:
+        clustered = self._is_clustered and not early
+        in_rows = rough if few and clustered else good
+        if clustered:
             above = s.unclear
         near_maximum, by_strata = "near-maximum enumeration", "stratified contour"
         near_body = upper and stratified and not self._merges_strata
@@ -276,6 +281,7 @@ class Tails:
             (self._crosses_jumps, Solver("contour", self._across_jumps, first)),
             (early, Solver("contour", self._short_contour, good)),
             (early and few, Solver("midpoint of bounds", self._enclosed_quickly, good)),
+            (early and upper, Solver(near_maximum, self._listed, good)),
             (early, Solver(band, self._band_limited, good)),
             (upper and (stratified or far_above), Solver(near_maximum, self._listed_first, first)),
             (stratified, Solver(by_strata, self._stratified, first)),
@@ -285,8 +291,10 @@ class Tails:
             (far_above and not is_dense, Solver(by_strata, ascending, first)),
             (True, Solver(near_maximum, self._listed, max(good, s.tolerable) if early else good)),
             (few_hits, Solver("midpoint of bounds", self._enclosed, good)),
-            (self._is_certified and not early, Solver(band, self._band_limited, good)),
+            (few and clustered, Solver("midpoint of bounds", self._enclosed_quickly, above)),
+            (self._is_certified and not early, Solver(band, self._band_limited, in_rows)),
             (True, Solver("contour", self._contour_tail, above)),
+            (few and not is_rough, Solver("midpoint of bounds", self._enclosed, worth_band)),
             (far_above and is_dense, Solver(by_strata, ascending, first)),
             (not (early or self._is_certified), Solver(band, self._band_limited, worth_band)),
             (True, Solver(near_maximum, self._listed_last, rough)),
@@ -533,8 +541,9 @@ class Tails:
 
         There a lattice is quick, and accurate.
         """
-        near = log_p > SETTINGS.log_near if self._tolerance else np.zeros(log_p.shape, bool)
-        return np.where(near, good, SETTINGS.wide)
+        if not self._tolerance:
+            return np.full(log_p.shape, SETTINGS.unclear)
+        return np.where(log_p > SETTINGS.log_near, good, SETTINGS.wide)
 
     def _band_limited(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
         """Tails between the bounds of a finite band."""
