@@ -39,7 +39,7 @@ from sklearn_rankinf._statistics import (
 MAX_ATOMS = 5e6
 # Larger numbers of outcomes are not counted but infinite.
 _MOST_OUTCOMES = 1e15
-# Sums of two halves that are held in memory together.
+# Sums of two halves, and extended outcomes, that are held in memory together, nearly.
 _MOST_AT_ONCE = 1_000_000
 # Partial outcomes that are extended together: their arrays stay in the processor's cache.
 _EXTENDED_AT_ONCE = 16_384
@@ -148,8 +148,10 @@ class _Outcomes(NamedTuple):
         completion has to reach the threshold.
         """
         extended, n_extended = [], 0
-        for start in range(0, self.hits.size, _EXTENDED_AT_ONCE):
-            some = self.at(slice(start, start + _EXTENDED_AT_ONCE))
+        most = min(int(blocks.sizes[block]), m) + 1
+        at_once = max(1, min(_EXTENDED_AT_ONCE, _MOST_AT_ONCE // most))
+        for start in range(0, self.hits.size, at_once):
+            some = self.at(slice(start, start + at_once))
             extended.append(some._extended(blocks, block, m, remaining, best))
             n_extended += extended[-1].hits.size
             if n_extended > limit:
