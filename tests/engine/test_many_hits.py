@@ -64,16 +64,16 @@ def test_tails_agree_with_long_contours(x):
 
 
 @pytest.mark.parametrize(
-    ("has_ties", "x"),
+    ("n", "m", "has_ties", "x"),
     [
-        (True, 0.6),
-        pytest.param(False, 0.14, marks=pytest.mark.long),
-        pytest.param(False, 0.6, marks=pytest.mark.long),
-        pytest.param(True, 0.14, marks=pytest.mark.long),
+        (6_200, 1_060, True, 0.6),
+        pytest.param(10_000, 1_200, False, 0.14, marks=pytest.mark.long),
+        pytest.param(10_000, 1_200, False, 0.6, marks=pytest.mark.long),
+        pytest.param(10_000, 1_200, True, 0.14, marks=pytest.mark.long),
+        pytest.param(10_000, 1_200, True, 0.6, marks=pytest.mark.long),
     ],
 )
-def test_stated_errors_hold_against_less_merging(has_ties, x, monkeypatch):
-    n, m = 10_000, 1_200
+def test_stated_errors_hold_against_less_merging(n, m, has_ties, x, monkeypatch):
     rng = np.random.default_rng(0)
     sizes = np.diff(np.append(np.unique(rng.integers(1, n, n // 5)), n), prepend=0)
     ties = sizes if has_ties else None

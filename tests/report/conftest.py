@@ -28,6 +28,12 @@ def flat_shape(null, observed, *, greater, with_tail):
     return DistributionShape(null.mean() + null.std() * np.linspace(-2.0, 2.0, 5), np.full(4, 0.25))
 
 
+@pytest.fixture
+def flat_shapes(monkeypatch):
+    """For pages of which the curves of null distributions do not matter."""
+    monkeypatch.setattr(null_distribution, "distribution_shape", flat_shape)
+
+
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory) -> DemoRun:
     directory = tmp_path_factory.mktemp("demo") / "new" / "plots"

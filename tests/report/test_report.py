@@ -533,7 +533,9 @@ def test_conclusion_on_the_best(three):
 def test_conclusion_on_a_long_list_is_short():
     y_true = np.arange(4000) < 80
     scores = np.random.default_rng(0).normal(size=y_true.size) + 2 * y_true
-    report = rank_significance_report(y_true, {"first": scores, "second": scores}, k=50)
+    report = rank_significance_report(
+        y_true, {"first": scores, "second": scores}, k=50, n_resamples=99
+    )
     conclusion = report.to_text().split("\nConclusion\n")[1].split("\n\n")[0]
     # Five lines a ranking and two on the best; the range of k stands in a table, once.
     assert len(conclusion.splitlines()) <= 12
@@ -701,6 +703,7 @@ def test_page_has_pictures(page, nasty):
     assert any("活性" in base64.b64decode(source.split(",")[1]).decode() for source in sources)
 
 
+@pytest.mark.usefixtures("flat_shapes")
 def test_spikes_of_far_null_distributions_are_not_drawn():
     y_true = np.arange(1000) < 30
     scores = {"far": -np.arange(1000.0), "near": RNG.normal(size=1000) + 0.2 * y_true}
@@ -723,6 +726,7 @@ def test_picture_of_intervals_has_the_chance_levels_of_the_tables():
     assert drawn[0] != drawn[1]
 
 
+@pytest.mark.usefixtures("flat_shapes")
 def test_pages_of_two_rankers_and_of_one_label():
     two = rank_significance_report(Y, {"a": GOOD, "b": NOISE}, k=10, n_resamples=99).to_html()
     assert len([1 for name, _ in Page(two).addresses if name == "src"]) == 5
@@ -752,6 +756,7 @@ def test_pages_of_other_reports(arguments, options, n_pictures):
     assert found.seen.count("img") == n_pictures
 
 
+@pytest.mark.usefixtures("flat_shapes")
 def test_at_most_six_null_distributions_are_drawn():
     report = rank_significance_report(Y, dict.fromkeys("abcdefgh", GOOD), k=10)
     titles = [title for title, _ in _pictures(report)]

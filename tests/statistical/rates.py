@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy import stats
@@ -80,6 +81,13 @@ STRAGGLERS = Population("t(2) + 5", (5.0,), df=2.0)
 BY_NAME = {population.name: population for population in POPULATIONS}
 
 
+@lru_cache
+def quantiles(df):
+    """Of the noise of positives, at the mid-points of the recall axis, falling."""
+    return stats.t.isf(SHARES, df)
+
+
+@lru_cache
 def average_precision_in(population, prevalence, threshold=-np.inf):
     """Mean precision over the recall axis, down to a threshold."""
     if population.has_levels:
@@ -88,7 +96,7 @@ def average_precision_in(population, prevalence, threshold=-np.inf):
         return positives @ (hits / (hits + (1.0 - prevalence) * negatives.cumsum()))
     parts = []
     for shift in population.shifts:
-        x = shift + stats.t.isf(SHARES, population.df)
+        x = shift + quantiles(population.df)
         hits = prevalence * population.above(x)
         parts.append(np.mean(hits / (hits + (1.0 - prevalence) * ndtr(-x)) * (x >= threshold)))
     return np.mean(parts)
@@ -99,8 +107,8 @@ def roc_auc_in(population):
     if population.has_levels:
         positives, negatives = population.shares_of_levels()
         return positives @ (1.0 - negatives.cumsum() + negatives / 2.0)
-    isf = stats.t.isf(SHARES, population.df)
-    return np.mean([ndtr(shift + isf).mean() for shift in population.shifts])
+    x = quantiles(population.df)
+    return np.mean([ndtr(shift + x).mean() for shift in population.shifts])
 
 
 def threshold_in(population, prevalence, share):
