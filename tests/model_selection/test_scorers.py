@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import sklearn
 from by_name import NAMED, with_cut_off
+from combinations import checkered
 from scipy.special import expit
 from scipy.stats import hypergeom
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
@@ -155,9 +156,8 @@ def test_pvalues_at_k_are_hypergeometric(k):
         assert scores["adjusted"] == pytest.approx(adjusted, rel=1e-11)
 
 
-@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize(
-    "method", ["auto", "permutation", "normal", pytest.param("analytic", marks=pytest.mark.long)]
+    ("metric", "method"), checkered(METRICS, ["auto", "permutation", "normal", "analytic"])
 )
 @MAY_SATURATE
 def test_outputs_are_the_fields_of_the_test(metric, method, rankings):
