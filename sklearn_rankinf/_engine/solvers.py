@@ -104,6 +104,9 @@ class SolverSettings:
     # rough tolerance: in shorter lists other methods are more accurate, and quick.
     hits_on_a_lattice: int = 64
     samples_on_a_lattice: int = 5_000
+    # Share of positives up to which a lattice comes before short contours, of few blocks; of half
+    # as many positives at any share.
+    rare: float = 0.02
     # Positives without which a contour does not resolve the upper tail.
     least_positives: int = 4
     # Tolerance of contours that replace short ones, below the rough ones.
@@ -262,6 +265,10 @@ class Tails:
         # Of few hits the transform hardly decays, and a lattice takes less time than a long band.
         few = self._n_positives <= s.hits_on_a_lattice
         few &= is_rough or self._n_samples > s.samples_on_a_lattice
+        quick_lattice = Solver("midpoint of bounds", self._enclosed_quickly, good)
+        are_rough = self._n_positives <= min(s.hits_on_a_lattice, s.rare * self._n_samples)
+        are_rough |= self._n_positives <= s.hits_on_a_lattice // 2
+        in_few_blocks = early and self._n_blocks <= FEW_BLOCKS and are_rough
         above = s.tolerable if few_hits else good
         clustered = self._is_clustered and not early
         in_rows = rough if few and clustered else good
@@ -279,8 +286,9 @@ class Tails:
             (self._has_many_hits, Solver("contour", self._many_hits, s.accurate)),
             (roughly, Solver("contour", self._roughly, good)),
             (self._crosses_jumps, Solver("contour", self._across_jumps, first)),
+            (in_few_blocks, quick_lattice),
             (early, Solver("contour", self._short_contour, good)),
-            (early and few, Solver("midpoint of bounds", self._enclosed_quickly, good)),
+            (early and few and not in_few_blocks, quick_lattice),
             (early and upper, Solver(near_maximum, self._listed, good)),
             (early, Solver(band, self._band_limited, good)),
             (upper and (stratified or far_above), Solver(near_maximum, self._listed_first, first)),
