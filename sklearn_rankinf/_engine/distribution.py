@@ -315,7 +315,7 @@ class ComputedDistribution(BothSides):
         for i, value in enumerate(t.tolist()):
             full, gap = filled_blocks(blocks, m, value)
             n_filled = int(blocks.sizes[full].sum())
-            if not SETTINGS.least_filled <= n_filled < m:
+            if not (gap > 0.0 and SETTINGS.least_filled <= n_filled < m):
                 continue
             added = float(blocks.of_one_hit[full] @ blocks.sizes[full])
             others = blocks[np.setdiff1d(np.arange(blocks.sizes.size), full)]

@@ -746,6 +746,10 @@ def test_tails_behind_filled_blocks_by_enumeration():
             n_answered += 1
             assert abs(found.log_p[0] - math.log(place / values.size)) <= found.error.total[0]
     assert n_answered > 2
+    # All blocks of the best value are filled, and nothing reaches more.
+    for t in (values[-1], values[-1] * 1.001):
+        found = distribution._tail_behind_filled_blocks(*form.value(np.array([t]), 1))
+        assert np.isinf(found.error.total[0])
 
 
 def test_a_long_list_with_a_block_that_makes_a_row_of_clusters():

@@ -554,6 +554,9 @@ class _TopStrata:
         self.likely, _ = tilted_bands(rest, m, float(self.thetas[0]), SETTINGS.share_left_out)
         # Steeper tilts move the hits of the rest out of these bands.
         self.thetas = self.thetas[: n_tilts_inside(rest, m, self.thetas, self.likely)]
+        self.applies = self.thetas.size > 0
+        if not self.applies:
+            return
         bands = self.likely.down_by(self.most)
         while True:
             state = np.zeros((1, self.thetas.size))
