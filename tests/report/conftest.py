@@ -12,6 +12,7 @@ from sklearn_rankinf.__main__ import main
 from sklearn_rankinf._plot import null_distribution
 from sklearn_rankinf._plot.null_distribution import DistributionShape
 from sklearn_rankinf._report import demo as _demo
+from sklearn_rankinf._report import study
 
 
 @dataclass
@@ -26,6 +27,23 @@ class DemoRun:
 
 def flat_shape(null, observed, *, greater, with_tail):
     return DistributionShape(null.mean() + null.std() * np.linspace(-2.0, 2.0, 5), np.full(4, 0.25))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _curves_once():
+    """Curves of the few rankings that most tests take are computed once.
+
+    Those that tests compare with are computed anew, by the public function.
+    """
+    found, compute = {}, study.top_k_significance_curve
+
+    def known(ranking, *, alpha):
+        key = ranking.hits.tobytes(), ranking.tie_sizes.tobytes(), alpha
+        return found[key] if key in found else found.setdefault(key, compute(ranking, alpha=alpha))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(study, "top_k_significance_curve", known)
+        yield
 
 
 @pytest.fixture
