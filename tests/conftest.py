@@ -55,7 +55,7 @@ def long(request):
     return request.config.getoption("--long")
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="session", autouse=True)
 def _pickled_tasks():
     """Jobs are threads with copies of their tasks, unless a test asks for another backend."""
     # Not before the number of threads is set.
