@@ -23,7 +23,9 @@ def estimates(n_samples, n_positives, of_positives, n_data_sets):
     return np.array(both).T
 
 
-@pytest.mark.parametrize(("mean", "sd"), [(1.5, 1.0), pytest.param(1.5, 0.7, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("mean", "sd"), [(1.5, 1.0), pytest.param(1.5, 0.7, marks=pytest.mark.long)]
+)
 def test_smaller_error_where_scores_are_normal(mean, sd, long):
     n_data_sets = 5000 if long else 200
     truth = BinormalPrecisionRecallCurve(0.05, mean, sd, 0.0, 1.0).average_precision
