@@ -124,9 +124,9 @@ class SolverSettings:
     # tolerance, and for stratified contours.
     merge_above: int = 5_000
     merge_roughly_above: int = 700
-    # Nodes times products of first contours with a rough tolerance, at most, where stratified ones
-    # follow; twice as many where plain ones do, or so many for each block.
-    work_roughly: float = 5e7
+    # Nodes times products of first contours with a rough tolerance, at most: for each hit where
+    # stratified ones follow, and for each block where plain ones do, which take longer then.
+    work_roughly_by_hit: float = 6e5
     work_roughly_by_block: float = 6e3
     merge_stratified_above: int = 2_500
     # Ratio of the ends of merged blocks, with more blocks than the third, and far above the mean.
@@ -518,9 +518,9 @@ class Tails:
 
     def _roughly(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
         """Short contours of few merged blocks; near a jump longer ones take more than others."""
-        work = max(2.0 * SETTINGS.work_roughly, SETTINGS.work_roughly_by_block * self._n_blocks)
+        work = SETTINGS.work_roughly_by_block * self._n_blocks
         if self.is_stratified:
-            work = SETTINGS.work_roughly
+            work = SETTINGS.work_roughly_by_hit * self._n_positives
         return self._rough_contour.tail(t, sign, work)
 
     def _far_out(self, solve: Solve, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
