@@ -211,8 +211,10 @@ class ComputedSettings:
     """Thresholds between the ways to compute a tail. Errors are relative errors."""
 
     # Error above which branch and bound, and conditioning on a block, are tried with more work, and
-    # with a tolerance too; up to a number of blocks.
+    # with a tolerance too; up to a number of blocks. Of more items strata take too long to be more
+    # accurate.
     worth_conditioning: float = 2e-2
+    long_list: int = 100_000
     worth_conditioning_roughly: float = 1.0
     most_blocks_of_conditioning: int = 5_000
     # Blocks up to which strata of few positives outside of a large block are cheap, and the log of
@@ -292,6 +294,8 @@ class ComputedDistribution(BothSides):
         later = SETTINGS.worth_conditioning
         if self._tolerance:
             later = SETTINGS.worth_conditioning_roughly
+        elif self._n_samples > SETTINGS.long_list:
+            later = UNKNOWN
         first, last = [], [inversion]
         if self._branches is not None:
             quick, thorough = (partial(self._branches.tail, is_last=each) for each in (False, True))
@@ -308,8 +312,9 @@ class ComputedDistribution(BothSides):
     def _tail_behind_filled_blocks(self, t: Floats, sign: int) -> TailEstimates:
         """Tails near the best value, whose outcomes fill the blocks of the largest weights."""
         found = TailEstimates.unknown(t.shape)
-        few = self._n_blocks <= SETTINGS.most_blocks_listed and self._transform is None
-        if sign < 0 or not (few and self._counted.is_linear):
+        # Of few blocks contours and bands know these tails.
+        has_blocks = FEW_BLOCKS < self._n_blocks <= SETTINGS.most_blocks_listed
+        if sign < 0 or not (has_blocks and self._transform is None and self._counted.is_linear):
             return found
         blocks, m = self._counted, self._n_counted
         for i, value in enumerate(t.tolist()):

@@ -261,10 +261,10 @@ class Tails:
         last = s.unclear if self.merges else partial(self._error_worth_seconds, good)
         # Lists with ties differ from fold to fold: a band takes less time than a first contour.
         tied = self._n_blocks < self._n_samples and self._n_blocks <= s.bands_first_up_to
-        early = (self._is_certified or tied) and is_rough and not stratified
-        # Of few hits the transform hardly decays, and a lattice takes less time than a long band.
+        # Of few hits the transform hardly decays: a lattice, or strata, take less time than a band.
         few = self._n_positives <= s.hits_on_a_lattice
         few &= is_rough or self._n_samples > s.samples_on_a_lattice
+        early = (self._is_certified or tied) and is_rough and not (few and stratified)
         quick_lattice = Solver("midpoint of bounds", self._enclosed_quickly, good)
         are_rough = self._n_positives <= min(s.hits_on_a_lattice, s.rare * self._n_samples)
         are_rough |= self._n_positives <= s.hits_on_a_lattice // 2

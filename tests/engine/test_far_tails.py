@@ -730,7 +730,8 @@ def n_sums_from(total, weights, n_hits):
     return with_first + n_sums_from(total, weights[1:], n_hits)
 
 
-def test_tails_behind_filled_blocks_by_enumeration():
+def test_tails_behind_filled_blocks_by_enumeration(monkeypatch):
+    monkeypatch.setattr("sklearn_rankinf._engine.distribution.FEW_BLOCKS", 0)
     n_samples, n_positives, metric = 22, 11, Bedroc(12.0)
     increments = increments_of(metric, n_samples, n_positives, None)
     weights = increments.of_one_hit
