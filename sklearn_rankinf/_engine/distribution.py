@@ -49,7 +49,7 @@ from sklearn_rankinf._engine.exact.enumeration import (
 )
 from sklearn_rankinf._engine.exact.few_positives import FewPositives, OneHit
 from sklearn_rankinf._engine.exact.integer_weights import counted_atoms, nearly_step_of
-from sklearn_rankinf._engine.exact.near_maximum import filled_blocks
+from sklearn_rankinf._engine.exact.near_maximum import costs_of_misses, filled_blocks
 from sklearn_rankinf._engine.inversion.contour import is_steep
 from sklearn_rankinf._engine.inversion.transform import ClosedTransform
 from sklearn_rankinf._engine.listed import AffineDistribution, Distribution, ListedDistribution
@@ -317,8 +317,9 @@ class ComputedDistribution(BothSides):
         if sign < 0 or not (has_blocks and self._transform is None and self._counted.is_linear):
             return found
         blocks, m = self._counted, self._n_counted
+        costs = costs_of_misses(blocks, m)
         for i, value in enumerate(t.tolist()):
-            full, gap = filled_blocks(blocks, m, value)
+            gap, full = costs[-1] - value, filled_blocks(*costs, value)
             n_filled = int(blocks.sizes[full].sum())
             if not (gap > 0.0 and SETTINGS.least_filled <= n_filled < m):
                 continue

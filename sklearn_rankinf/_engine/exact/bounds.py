@@ -37,6 +37,8 @@ class BoundSettings:
 
     # Most additions of cells for all passes together: a few seconds.
     work: float = 3e9
+    # The same for a quick answer: some tenths of a second.
+    quick_work: float = 4e8
     # Number of cells whose addition takes as long as the preparation of any addition.
     overhead: float = 2500.0
     # Most cells of a histogram.
@@ -46,8 +48,6 @@ class BoundSettings:
     max_merged: int = 100_000
     # Ratios of end to start, less 1, up to which blocks may be merged.
     ratios: tuple[float, ...] = (0.0, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064)
-    # The same for a quick answer: some tenths of a second.
-    quick_work: float = 4e8
     # A sum that is uncertain by fewer standard deviations than this needs no finer cells, or by
     # fewer than this part of a tolerance.
     close: float = 1e-3

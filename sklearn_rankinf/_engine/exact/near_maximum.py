@@ -31,23 +31,25 @@ _MOST_COMPLETIONS = 2e8
 _OVERHEAD = 2_000
 
 
-def filled_blocks(increments: Increments, n_hits: int, t: float) -> tuple[Integers, float]:
-    """Blocks that every outcome with a value of t or more fills, and how far t is below the best.
+def costs_of_misses(increments: Increments, n_hits: int) -> tuple[Integers, Floats, float]:
+    """Blocks that a perfect ranking fills, the least that a miss in each costs; the best value.
 
     Each hit adds the weight of its block. A hit that is missing in a block is at best in the first
-    block that a perfect ranking does not fill: the blocks for which this costs too much are filled.
+    block that a perfect ranking does not fill. Costs fall from block to block.
     """
     order = np.argsort(-increments.of_one_hit, kind="stable")
     weights, sizes = increments.of_one_hit[order], increments.sizes[order]
     ends = np.cumsum(sizes)
     n_full = int(np.searchsorted(ends, n_hits, side="right"))
     full, others = weights[:n_full], n_hits - int(ends[n_full - 1] if n_full else 0)
-    if n_full == sizes.size:
-        return order[:0], 0.0
-    best = float(full @ sizes[:n_full]) + others * float(weights[n_full])
-    gap = best - t
-    costs = full - weights[n_full]
-    return order[:n_full][costs > gap + _ROUNDING * best], gap
+    next_weight = float(weights[n_full]) if n_full < sizes.size else 0.0
+    best = float(full @ sizes[:n_full]) + others * next_weight
+    return order[:n_full], full - next_weight, best
+
+
+def filled_blocks(blocks: Integers, costs: Floats, best: float, t: float) -> Integers:
+    """Blocks that every outcome with a value of t or more fills, given their `costs_of_misses`."""
+    return blocks[costs > best - t + _ROUNDING * best]
 
 
 class NearMaximum:
