@@ -30,12 +30,14 @@ from sklearn_rankinf._engine.exact.integer_weights import near_periods, nearly_s
 from sklearn_rankinf._engine.exact.near_maximum import FEW, NearMaximum
 from sklearn_rankinf._engine.inversion.band_limited import SETTINGS as BANDS
 from sklearn_rankinf._engine.inversion.band_limited import BandLimitedTails
-from sklearn_rankinf._engine.inversion.bands import tilted_bands, windows
 from sklearn_rankinf._engine.inversion.contour import ContourInversion, is_steep
-from sklearn_rankinf._engine.inversion.forward_pass import log_transform
 from sklearn_rankinf._engine.inversion.many_hits import ManyHitsInversion
 from sklearn_rankinf._engine.inversion.multirate import MultiratePass
-from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform, transform_of
+from sklearn_rankinf._engine.inversion.ranking_transform import (
+    RankingTransform,
+    log_mgf_bound,
+    transform_of,
+)
 from sklearn_rankinf._engine.inversion.stratified import StratifiedInversion
 from sklearn_rankinf._engine.inversion.sums_of_weights import is_quick_sum
 from sklearn_rankinf._engine.inversion.transform import (
@@ -136,6 +138,11 @@ class SolverSettings:
     ratio_far: float = 0.004
     # The same with a rough tolerance.
     ratio_roughly: float = 0.2
+    # The same where Chernoff bounds of all paths take too long, affordable products of a pass over
+    # those of the merged blocks, and parts of the tilts.
+    ratio_at_last: float = 0.2
+    work_at_last: float = 3e8
+    parts_of_tilt_at_last: tuple[float, ...] = (0.5, 0.7, 0.85, 1.0)
     # Blocks up to which none are merged far above the mean.
     unmerged_up_to: int = 50_000
     # Ratio between the levels of merging, by whose difference the error is estimated; and that of
@@ -602,6 +609,8 @@ class Tails:
     def log_upper_bound(self, t: Floats, sign: int) -> Floats:
         """Chernoff bound of the log of the tail, at tilts that are good for merged blocks.
 
+        Where too many paths would have to be bounded, it is that of few blocks, and less sharp.
+
         It is guaranteed for up to a million blocks: they are kept, or merged so that they never add
         less (sign 1) or more (sign -1).
         """
@@ -612,13 +621,17 @@ class Tails:
         tilts, log_p = self._contour.tilts(t, sign), self.log_bounds(t, sign)[1]
         for tilt in np.unique(tilts[np.isfinite(tilts)]).tolist():
             same = tilts == tilt
-            log_mgf = tilted_bands(blocks, self._n_positives, tilt)[1]
-            if math.isnan(log_mgf):
-                # Many hits in few blocks are no sums of logarithms.
-                alone, m = np.array([tilt]), self._n_positives
-                log_mgf = float(log_transform(blocks, m, alone, *windows(blocks, m, alone))[0].real)
-            if math.isfinite(log_mgf):
-                log_p[same] = np.minimum(log_mgf - tilt * t[same], log_p[same])
+            log_mgfs = {tilt: log_mgf_bound(blocks, self._n_positives, tilt)}
+            if np.all(log_mgfs[tilt] - tilt * t[same] >= 0.0):
+                fewer = self.bounding_blocks(sign, SETTINGS.ratio_at_last)
+                parts = [part * tilt for part in SETTINGS.parts_of_tilt_at_last]
+                log_mgfs = {
+                    part: log_mgf_bound(fewer, self._n_positives, part, SETTINGS.work_at_last)
+                    for part in parts
+                }
+            for other, log_mgf in log_mgfs.items():
+                if math.isfinite(log_mgf):
+                    log_p[same] = np.minimum(log_mgf - other * t[same], log_p[same])
         return log_p
 
     def _cheap_bound(self, t: Floats, sign: int, enough: float) -> Floats:

@@ -5,5 +5,7 @@
 the ladder of tilts and Chernoff bounds, `nodes` the sums along a contour (Abate and Whitt, 1992)
 and samples beyond its end. `contour` inverts all blocks at the same nodes.
 `stratified` has contours for long lists whose top ranks decide, by the pass from coarse to fine
-nodes of `multirate`; far up they hold only the strata that matter.
+nodes of `multirate`; far up they hold only the strata that matter. `band_limited` has guaranteed
+bounds, for which `paths_of_tail` finds the paths that carry a tail, and `other_paths` bounds the
+rest.
 """

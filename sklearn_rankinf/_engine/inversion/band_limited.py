@@ -12,6 +12,8 @@ bound the tail whatever the structure of S: nothing need decay beyond the last n
 
 * The sums are those of a period T. Aliases only add to the majorant; their part in the minorant is
   bounded by Chernoff's inequality, and subtracted.
+* The transform is that of some paths, and so are the bounds of its aliases: the lower bound holds
+  for the tail of these paths. What all others add to the upper one is bounded on its own.
 * Tilts are those of a fixed ladder, near the saddle point of each value, and periods are of a fixed
   sequence, so that no result depends on other values.
 
@@ -23,7 +25,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +33,18 @@ from sklearn_rankinf._engine.estimates import TailEstimates, accepted_error, wit
 from sklearn_rankinf._engine.inversion.tilts import EXTREME, TILTS, Tilts, TiltsOfPaths
 from sklearn_rankinf._engine.inversion.transform import Transform
 from sklearn_rankinf._statistics import Complexes, Floats, Integers, cached_method, cached_property
+
+
+class Enclosed(NamedTuple):
+    """Logs of bounds of values, and the tilt over the width of the band.
+
+    The upper bound assumes that paths are negligible that are not bounded; the last one is proved.
+    """
+
+    lower: Floats
+    upper: Floats
+    decay: Floats
+    proved: Floats
 
 
 @dataclass(frozen=True)
@@ -80,10 +94,13 @@ class BandSettings:
     costly_by_block: float = 9e4
     # Periods are 2**(1 / periods_of_octave) apart.
     periods_of_octave: int = 4
-    # Share of the tilted total below which a path is left out without a tolerance, and of all paths
-    # that lie outside of the windows.
+    # Share of the tilted total below which a path is left out without a tolerance; and of all paths
+    # that lie outside of the windows, where it is not bounded.
     negligible: float = 1e-15
     beyond: float = 1e-11
+    # Log of a proved upper bound over one that assumes that paths are negligible, at most, where it
+    # is taken.
+    close_to_proved: float = 0.02
     # Largest rounding error of a transform's size, and that of an exponent in units of its last
     # place.
     rounding: float = 1e-9
@@ -171,20 +188,27 @@ class BandLimitedTails:
         """``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1) between their bounds.
 
         What a smooth distribution would have between the same bounds; the enclosure is the distance
-        to the farther one. Of merged blocks the bounds are those of the merged ones.
+        to the farther one. Of merged blocks the bounds are those of the merged ones. With a
+        tolerance, and where others are not bounded, some paths are assumed to be negligible: the
+        distance is no proof then, and counts as truncation.
         """
-        lower, upper, decay = self._log_bounds(s, sign, False)
+        is_free = not (self._tolerance and self._transform.has_paths)
+        proves = is_free and not self._transform.merged
+        lower, upper, decay, proved = self._log_bounds(s, sign, False, proves)
+        are_proved = proved <= upper + SETTINGS.close_to_proved
+        upper = np.where(are_proved, proved, upper)
         (log_p, error), known = _between(lower, upper, decay), np.isfinite(lower)
         merging = np.zeros(s.shape)
         if self._transform.merged:
-            coarse = _between(*self._log_bounds(s, sign, True))[0]
+            coarse = _between(*self._log_bounds(s, sign, True, False)[:3])[0]
             both, has_ties = known & np.isfinite(coarse), self._transform.merges_ties
             log_p, merging = without_merging(log_p, coarse, both, has_ties)
             log_p, merging = np.where(both, log_p, 0.0), np.where(both, merging, np.inf)
         return TailEstimates.of(
             np.where(known, np.minimum(log_p, 0.0), upper),
             "band-limited bounds",
-            enclosure=error,
+            enclosure=np.where(are_proved | ~known, error, 0.0),
+            truncation=np.where(are_proved | ~known, 0.0, error),
             merging=merging,
         )
 
@@ -192,14 +216,12 @@ class BandLimitedTails:
         """Logs of guaranteed bounds; -inf and 0 where none are affordable, or blocks are merged."""
         if self._transform.merged:
             return np.full(s.shape, -np.inf), np.zeros(s.shape)
-        return self._log_bounds(s, sign, False)[:2]
+        lower, _, _, proved = self._log_bounds(s, sign, False, True)
+        return lower, proved
 
-    def _log_bounds(self, s: Floats, sign: int, coarse: bool) -> tuple[Floats, Floats, Floats]:
-        """Logs of the bounds, and the tilt over the width of the band.
-
-        The tightest of those that are computed until they are as close as the tolerance wants.
-        """
-        lower, upper, decay = self._bounds_of_tolerance(s, sign, coarse)
+    def _log_bounds(self, s: Floats, sign: int, coarse: bool, proves: bool) -> Enclosed:
+        """Logs of bounds, the tightest of those that are computed until they are close enough."""
+        lower, upper, decay, proved = self._bounds_of_tolerance(s, sign, coarse, proves)
         for finer in self._finer:
             log_p, error = _between(lower, upper, decay)
             accepted = accepted_error(self._tolerance, log_p)
@@ -208,11 +230,13 @@ class BandLimitedTails:
             wide = np.flatnonzero(are_wide)
             if not wide.size:
                 break
-            low, high, their_decay = finer._bounds_of_tolerance(s[wide], sign, coarse)
+            found = finer._bounds_of_tolerance(s[wide], sign, coarse, proves)
+            low, high, their_decay, their_proved = found
             closer = wide[high - low < (upper - lower)[wide]]
             decay[closer] = their_decay[np.isin(wide, closer)]
             lower[wide], upper[wide] = np.maximum(lower[wide], low), np.minimum(upper[wide], high)
-        return lower, upper, decay
+            proved[wide] = np.minimum(proved[wide], their_proved)
+        return Enclosed(lower, upper, decay, proved)
 
     @cached_property
     def _finer(self) -> list[BandLimitedTails]:
@@ -227,28 +251,29 @@ class BandLimitedTails:
             for tolerance in sorted(tolerances, reverse=True)
         ]
 
-    def _bounds_of_tolerance(
-        self, s: Floats, sign: int, coarse: bool
-    ) -> tuple[Floats, Floats, Floats]:
+    def _bounds_of_tolerance(self, s: Floats, sign: int, coarse: bool, proves: bool) -> Enclosed:
         """Logs of the bounds that may be as close as the tolerance wants."""
-        lower, upper, decay = np.full(s.shape, -np.inf), np.zeros(s.shape), np.ones(s.shape)
+        found = Enclosed(np.full(s.shape, -np.inf), *(np.full(s.shape, x) for x in (0.0, 1.0, 0.0)))
         for log_aliases in SETTINGS.log_aliases:
-            open_ = np.flatnonzero(np.isneginf(lower))
+            open_ = np.flatnonzero(np.isneginf(found.lower))
             if open_.size:
-                self._tighten(s, sign, coarse, open_, log_aliases, (lower, upper, decay))
-        return lower, np.minimum(upper, 0.0), decay
+                self._tighten(s, sign, coarse, proves, open_, log_aliases, found)
+        np.minimum(found.upper, 0.0, out=found.upper)
+        np.minimum(found.proved, 0.0, out=found.proved)
+        return found
 
     def _tighten(
         self,
         s: Floats,
         sign: int,
         coarse: bool,
+        proves: bool,
         open_: Integers,
         log_aliases: float,
-        bounds: tuple[Floats, Floats, Floats],
+        bounds: Enclosed,
     ) -> None:
         """Tighten the bounds of some values, in place, with aliases of that size at most."""
-        lower, upper, decay = bounds
+        lower, upper, decay, proved = bounds
         left = []
         for i in open_.tolist():
             own = self._own_bounds(float(s[i]), sign)
@@ -256,6 +281,9 @@ class BandLimitedTails:
                 left.append(i)
             else:
                 lower[i], upper[i], decay[i] = own
+                if proves:
+                    beyond = self._transform.log_beyond_limits(float(s[i]), sign)
+                    proved[i] = np.logaddexp(upper[i], beyond)
         open_ = np.array(left, dtype=np.int64)
         places, periods = self._planned(s[open_], sign, log_aliases)
         for place, period in sorted(set(zip(places.tolist(), periods.tolist(), strict=True))):
@@ -266,10 +294,11 @@ class BandLimitedTails:
             n_nodes = self._n_nodes(exponents, sign, place, period)
             for n in sorted(set(n_nodes[n_nodes > 0].tolist())):
                 same = of_period[n_nodes == n]
-                found = self._bounds(s[same], sign, place, period, n, coarse)
+                found = self._bounds(s[same], sign, place, period, n, coarse, proves)
                 if found is not None:
                     lower[same] = found[0]
                     upper[same] = np.minimum(upper[same], found[1])
+                    proved[same] = np.minimum(proved[same], found[2])
                     decay[same] = float(self._turns(sign, place, period)) / n
 
     @cached_method
@@ -285,8 +314,8 @@ class BandLimitedTails:
         numbers = self._n_samples, self._mean, found.deviation, self._support, self._tolerance
         tilts = TiltsOfPaths(found.transform, found.tilt, found.deviation, self._support)
         tails = BandLimitedTails(found.transform, *numbers, tilts)
-        bounds = tails._bounds_of_tolerance(np.array([s]), sign, False)
-        lower, upper, decay = (float(each[0]) for each in bounds)
+        bounds = tails._bounds_of_tolerance(np.array([s]), sign, False, False)
+        lower, upper, decay = (float(each[0]) for each in bounds[:3])
         upper = float(np.logaddexp(upper, found.log_rest))
         return None if math.isinf(lower) else (lower, upper, decay)
 
@@ -344,9 +373,19 @@ class BandLimitedTails:
         return np.where(np.isnan(costs), np.inf, costs)
 
     def _bounds(
-        self, s: Floats, sign: int, place: float, period: float, n_nodes: int, coarse: bool
-    ) -> tuple[Floats, Floats] | None:
-        """Logs of the bounds of values that share all nodes; None if the transform is not known."""
+        self,
+        s: Floats,
+        sign: int,
+        place: float,
+        period: float,
+        n_nodes: int,
+        coarse: bool,
+        proves: bool,
+    ) -> tuple[Floats, Floats, Floats] | None:
+        """Logs of the bounds of values that share all nodes; None if the transform is not known.
+
+        The lower bound, an upper one if paths that are left out are negligible, and a proved one.
+        """
         theta, length = float(self._tilts.theta(sign, place)), float(self._length(sign, period))
         logs = self._logs(theta, length, n_nodes, place > EXTREME, coarse)
         if not np.isfinite(logs).all():
@@ -370,13 +409,20 @@ class BandLimitedTails:
             for weights in (majorant, gap)
         )
         doubt = self._transform.rounding * float(np.abs(majorant * terms).sum())
-        left_out = self._transform.left_out(theta, place > EXTREME) + SETTINGS.beyond
-        doubt = (doubt + left_out * float(np.abs(majorant).sum())) / n_nodes
+        doubt /= n_nodes
         aliases = self._log_aliases(s, sign, place, length, log_scale)
         lower = upper - distance - 3.0 * doubt - np.exp(np.minimum(aliases, 50.0))
+        # Of the tail of other paths the share in the tilted total is a bound.
+        is_extreme = place > EXTREME
+        assumed = self._transform.left_out(theta, is_extreme) + SETTINGS.beyond
+        outside = math.inf
+        if proves:
+            log_outside = self._transform.log_outside(theta, is_extreme) - float(logs[0].real)
+            outside = math.exp(min(log_outside, 700.0))
+        bounds = lower, upper + doubt + assumed, upper + doubt + outside
         with np.errstate(divide="ignore"):
-            logs_of_both = np.log(np.maximum([lower, upper + doubt], 0.0)) + log_scale
-        return logs_of_both[0] - rounded, logs_of_both[1] + rounded
+            low, high, proved = np.log(np.maximum(bounds, 0.0)) + log_scale
+        return low - rounded, high + rounded, proved + rounded
 
     def _turns(self, sign: int, place: Any, period: Any) -> Any:
         """The tilt times the period."""
@@ -472,15 +518,39 @@ class BandLimitedTails:
 
         Probability j periods beyond s is magnified by ``exp(theta j T)``, and that before s is
         damped by as much. A Chernoff bound of it with another tilt makes a geometric series.
+        The log transform of that tilt has to be one of the same paths, whatever leads to it.
         """
         apart, excess = self._excess(s, sign, place, exponent)
         fall = np.abs(apart) * length
         series = excess - (fall + np.log(-np.expm1(-fall)))[:, None]
-        before = series[apart < 0.0].min(axis=0)
-        beyond = series[apart > 0.0].min(axis=0, initial=np.inf)
+        before, beyond = (
+            self._of_best_tilt(series, np.flatnonzero(side), sign, place)
+            for side in (apart < 0.0, apart > 0.0)
+        )
         end = self._support[1] if sign > 0 else self._support[0]
         beyond = np.where(sign * (end - s) < length, -np.inf, beyond)
         return np.asarray(np.logaddexp(before, beyond))
+
+    def _of_best_tilt(self, series: Floats, tilts: Integers, sign: int, place: float) -> Floats:
+        """The series of the tilt that looks best for each value, of the paths of one tilt."""
+        if not tilts.size:
+            return np.full(series.shape[1], np.inf)
+        best = tilts[series[tilts].argmin(axis=0)]
+        lacking = np.array([self._lacking(sign, place, tilt) for tilt in best.tolist()])
+        return np.asarray(series[best, np.arange(best.size)] + lacking)
+
+    @cached_method
+    def _lacking(self, sign: int, place: float, tilt: int) -> float:
+        """What the log transform of another tilt lacks to that of the paths of one tilt.
+
+        Other tilts are known from merged blocks, or from paths of their own.
+        """
+        thetas, log_mgfs = (np.delete(each, 1) for each in self._tilts.around(sign, place))
+        if self._transform.is_limited or thetas[tilt] == 0.0 or math.isinf(log_mgfs[tilt]):
+            return 0.0
+        theta, other = float(self._tilts.theta(sign, place)), float(thetas[tilt])
+        within = self._transform.log_mgf_within(theta, place > EXTREME, other)
+        return float(within - log_mgfs[tilt])
 
     def _excess(
         self, s: Floats, sign: int, place: float, exponent: Floats
@@ -488,7 +558,7 @@ class BandLimitedTails:
         """Differences of other tilts from one, and of the exponents of their Chernoff bounds."""
         thetas, log_mgfs = (np.delete(each, 1) for each in self._tilts.around(sign, place))
         apart = np.abs(thetas) - abs(float(self._tilts.theta(sign, place)))
-        return apart, log_mgfs[:, None] - np.outer(thetas, s) - exponent
+        return apart, np.asarray(log_mgfs[:, None] - np.outer(thetas, s) - exponent)
 
 
 def _between(lower: Floats, upper: Floats, decay: Floats) -> tuple[Floats, Floats]:

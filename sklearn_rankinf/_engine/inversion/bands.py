@@ -108,6 +108,11 @@ class Bands:
             self.left_out + other.left_out,
         )
 
+    def are_within(self, other: Bands) -> bool:
+        """Whether the other bands hold all of these paths."""
+        low, high = self.low >= other.low, self.high <= other.high
+        return bool(np.all(low & high & (self.most <= other.most) & (self.least >= other.least)))
+
     def of(self, blocks: slice) -> Bands:
         """Bands of some of the blocks."""
         low, high, most, least = (

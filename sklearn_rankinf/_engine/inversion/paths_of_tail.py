@@ -5,7 +5,8 @@ no tilt puts its mean at the value, and Chernoff's bound of the whole tail is fa
 itself is carried by paths near one of the least relative entropy among those with the value
 (:func:`_paths_at_value`). Given the number of hits up to a block, or in it, a tilt does put the
 mean there, and the Chernoff bounds of the parts of a tail show which of them matter
-(:func:`paths_of_tail`). See "Band-limited bounds" in doc/theory.rst.
+(:func:`paths_of_tail`), within a window around the paths that were found. What lies outside of it
+is bounded in `other_paths`. See "Band-limited bounds" in doc/theory.rst.
 """
 
 from __future__ import annotations
@@ -59,8 +60,10 @@ class PathSettings:
     left_out: float = -14.0
     most_rounds: int = 12
     progress: float = 0.95
-    # Widths of the windows that are tried.
+    # Widths of the windows that are tried; and the times the work of a window up to which all paths
+    # are looked at.
     widths: tuple[float, ...] = (1.0, 2.0)
+    little_more: float = 2.5
 
 
 SETTINGS = PathSettings()
@@ -81,10 +84,15 @@ class Path(NamedTuple):
 
 
 class PathsOfTail(NamedTuple):
-    """Paths that carry a tail, and the log of a bound of all others in it."""
+    """Paths that carry a tail, and the log of a bound of all others of a window in it.
+
+    Also the window, and the log of a bound of its tail.
+    """
 
     bands: Bands
     log_rest: float
+    window: Bands
+    log_tail: float
 
 
 def jumps_over(increments: Increments, n_positives: int, t: float, path: Path) -> bool:
@@ -103,9 +111,17 @@ def is_near_the_mean(c: Increments, n_positives: int, t: float) -> bool:
 
 @np.errstate(divide="ignore")
 def paths_of_tail(
-    increments: Increments, n_positives: int, t: float, sign: int, paths: list[Path]
+    increments: Increments,
+    n_positives: int,
+    t: float,
+    sign: int,
+    paths: list[Path],
+    is_bounded: bool = True,
 ) -> PathsOfTail | None:
     """Paths that carry the tail from t upwards (sign 1) or downwards (sign -1), near given ones.
+
+    All others of a window around these are bounded; those outside of it are not looked at. Where
+    they are to be bounded, and a little more work is enough, the window is that of all paths.
 
     The part of the tail with h hits up to a block, or in it, has a Chernoff bound of each tilt: its
     share of the tilted total times ``exp(K - tilt t)``. The lowest of these bounds are left out
@@ -117,6 +133,8 @@ def paths_of_tail(
     feasible = feasible_bands(increments, n_positives)
     for width in SETTINGS.widths:
         window = limits = around_paths(increments, n_positives, hits, width)
+        if is_bounded and feasible.work() <= SETTINGS.little_more * window.work():
+            window = limits = feasible
         log_rest = -math.inf
         for _ in range(SETTINGS.most_rounds):
             bounds = _log_bounds_of_parts(increments, n_positives, tilts, t, limits)
@@ -128,7 +146,7 @@ def paths_of_tail(
             if inside.has_room_in(window, feasible):
                 bands, log_ends = _carrying_parts(limits, bounds, spread + SETTINGS.left_out)
                 log_rest = float(np.logaddexp(log_rest, log_ends))
-                return PathsOfTail(bands.ascending(), log_rest)
+                return PathsOfTail(bands.ascending(), log_rest, window, log_tail)
             inside = inside.ascending().intersection(limits)
             if not inside.work() < SETTINGS.progress * limits.work():
                 break

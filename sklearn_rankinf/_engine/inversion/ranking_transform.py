@@ -9,6 +9,7 @@ is in `forward_pass`, and the rows are found in `bands`.
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 from scipy.special import gammaln
@@ -20,12 +21,15 @@ from sklearn_rankinf._engine.inversion.bands import (
     balances,
     feasible_bands,
     mean_hits,
+    path_shares,
     tilted_bands,
     windows,
 )
 from sklearn_rankinf._engine.inversion.forward_pass import log_transform
+from sklearn_rankinf._engine.inversion.other_paths import log_outside
 from sklearn_rankinf._engine.inversion.paths_of_tail import (
     Path,
+    PathsOfTail,
     is_near_the_mean,
     jumps_over,
     lowest_paths,
@@ -40,6 +44,7 @@ from sklearn_rankinf._engine.inversion.transform import (
     largest_increment,
 )
 from sklearn_rankinf._statistics import (
+    VERY_FEW_BLOCKS,
     Complexes,
     Floats,
     Increments,
@@ -72,6 +77,24 @@ _LARGEST_CHANGE = 0.5
 # of this part of the usual width.
 _VISIBLE = 1e-16
 _ROUGH = 0.75
+# Products of a pass over all paths that is quick, that is affordable, and where nothing else is
+# known. Of very few blocks cells come before one that is not quick.
+_QUICK = 5e6
+_AFFORDABLE = 3e8
+_AFFORDABLE_AT_LAST = 4e9
+# Share of the total by which two passes may differ: more than what a pass loses unseen, and its
+# rounding errors.
+_DIFFERENCE = 1e-11
+# Log of a share of other paths that is small, and of those that are enough: of a total, of a tail,
+# and of a total that is only bounded.
+_LOG_SMALL_SHARE = -24.0
+_LOG_SHARE = -28.0
+_LOG_SHARE_OF_TAIL = -16.0
+_LOG_LITTLE = -5.0
+# Parts and multiples of the tilt of a path by which tails of others are bounded.
+_PARTS = (0.0, 0.3, 0.6, 0.85, 1.0, 1.15, 1.5, 2.0, 4.0)
+# Log of the largest float, nearly.
+_LARGEST_LOG = 700.0
 
 
 class RankingTransform:
@@ -263,7 +286,7 @@ class RankingTransform:
         if not self.has_paths or self.is_limited:
             return None
         blocks, m, paths = self._increments, self._n_positives, self._paths_at(t, sign)
-        found = paths_of_tail(self._coarse, m, t, sign, paths) if paths else None
+        found = self._paths_of_tail(t, sign)
         if found is None:
             return None
         planned = limits = found.bands
@@ -287,6 +310,12 @@ class RankingTransform:
         return Limited(transform, found.log_rest, paths[0].tilt, paths[0].deviation)
 
     @cached_method
+    def _paths_of_tail(self, t: float, sign: int) -> PathsOfTail | None:
+        blocks, m, paths = self._coarse, self._n_positives, self._paths_at(t, sign)
+        is_bounded = self._bounds_other_paths
+        return paths_of_tail(blocks, m, t, sign, paths, is_bounded) if paths else None
+
+    @cached_method
     def _paths_at(self, t: float, sign: int) -> list[Path]:
         """Paths with the mean value t, of blocks that are merged further."""
         return lowest_paths(self._coarse, self._n_positives, t, sign)
@@ -301,13 +330,43 @@ class RankingTransform:
     def left_out(self, theta: float, is_extreme: bool) -> float:
         return self._bands_at(theta, is_extreme, coarse=False).left_out
 
+    @cached_method
+    def log_outside(self, theta: float, is_extreme: bool) -> float:
+        if self._limits is not None:
+            return -math.inf
+        bands, balance = (
+            self._bands_at(theta, is_extreme, False),
+            self._balance_at(theta, is_extreme),
+        )
+        return log_outside_of_bands(self._increments, self._n_positives, theta, bands, balance)
+
+    @cached_method
+    def log_mgf_within(self, theta: float, is_extreme: bool, other: float) -> float:
+        bands, balance = (
+            self._bands_at(theta, is_extreme, False),
+            self._balance_at(theta, is_extreme),
+        )
+        return log_mgf_in(self._increments, self._n_positives, other, bands, balance)
+
+    @property
+    def _bounds_other_paths(self) -> bool:
+        """Whether paths of a tail are looked for in the blocks themselves."""
+        return self._coarse is self._increments and not self.merged
+
+    @cached_method
+    def log_beyond_limits(self, t: float, sign: int) -> float:
+        found = self._paths_of_tail(t, sign) if self._bounds_other_paths else None
+        if found is None:
+            return math.inf
+        tilt = self._paths_at(t, sign)[0].tilt
+        return log_beyond_window(self._increments, self._n_positives, t, tilt, found)
+
     def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
         """Log transforms at nodes of the contour through a tilt."""
         increments = self._planning(theta) if coarse else self._increments
         bands, balance = self._bands_at(theta, is_extreme, coarse), self._balance(theta, is_extreme)
         if not coarse:
-            coarse_ends = np.cumsum(self._planning(theta).sizes)
-            balance = balance[np.searchsorted(coarse_ends, np.cumsum(increments.sizes))]
+            balance = self._balance_at(theta, is_extreme)
         most_hits = int((bands.most - bands.least).max()) + 1
         passes = np.array_split(z, max(1, -(-z.size * most_hits // _AT_ONCE)))
         m = self._n_positives
@@ -343,6 +402,11 @@ class RankingTransform:
             return np.zeros((blocks.sizes.size, 1))
         return balances(blocks, self._n_positives, theta, self._limits_of(blocks))
 
+    def _balance_at(self, theta: float, is_extreme: bool) -> Floats:
+        """What balances the rows of the blocks themselves: that of the block that planned each."""
+        ends = np.cumsum(self._planning(theta).sizes), np.cumsum(self._increments.sizes)
+        return self._balance(theta, is_extreme)[np.searchsorted(*ends)]
+
     @cached_method
     def _planned_at(self, theta: float) -> tuple[Bands, float, Floats]:
         """Rows of `coarse` that matter at a tilt, and what balances them."""
@@ -372,6 +436,15 @@ class SumOfWeights(RankingTransform):
     """``E exp(z S)`` of a sum of weights along contours: a `Transform`."""
 
     has_paths = False
+
+    def log_outside(self, theta: float, is_extreme: bool) -> float:
+        return -math.inf
+
+    def log_mgf_within(self, theta: float, is_extreme: bool, other: float) -> float:
+        return self.log_mgf(other)
+
+    def log_beyond_limits(self, t: float, sign: int) -> float:
+        return -math.inf
 
     def work(self, theta: float, is_extreme: bool) -> float:
         return self._tilted(theta, False).work
@@ -407,3 +480,98 @@ def transform_of(
     """The transform of one ranking: that of a sum of weights, or of any increments."""
     kind = SumOfWeights if is_quick_sum(increments, n_positives) else RankingTransform
     return kind(increments, coarse, n_positives, merged, largest_block, negligible)
+
+
+def log_mgf_in(
+    increments: Increments, n_positives: int, tilt: float, bands: Bands, balance: Floats
+) -> float:
+    """``log E exp(tilt S)`` of the paths in bands, or a little more; inf if not known."""
+    found = log_transform(increments, n_positives, np.array([tilt]), bands, balance)[0].real
+    return float(found) + _DIFFERENCE if math.isfinite(found) else math.inf
+
+
+def log_mgf_bound(
+    increments: Increments, n_positives: int, tilt: float, most_work: float = _AFFORDABLE_AT_LAST
+) -> float:
+    """A bound of ``log E exp(tilt S)``; inf if not known.
+
+    From a pass over all paths, or if it has more products than these from a window and cells.
+    """
+    blocks, m, alone = increments, n_positives, np.array([tilt])
+    window, balance = windows(blocks, m, alone)
+    feasible, log_bound = feasible_bands(blocks, m), math.inf
+    if feasible.work() <= most_work:
+        log_bound = log_mgf_in(blocks, m, tilt, feasible, balance)
+    if log_bound < math.inf:
+        return log_bound
+    # In logarithms, which the range of floats does not limit.
+    is_quick = feasible.work() <= _QUICK
+    found = path_shares(blocks, m, alone, feasible if is_quick else window.ascending())
+    if found is None:
+        return math.inf
+    inside = float(found[1][0]) + _DIFFERENCE
+    if is_quick:
+        return inside
+    enough = inside + _LOG_LITTLE
+    outside = log_outside(blocks, m, alone, 0.0, window.ascending(), enough)
+    return float(np.logaddexp(inside, outside))
+
+
+def log_outside_of_bands(
+    increments: Increments, n_positives: int, tilt: float, bands: Bands, balance: Floats
+) -> float:
+    """Log of a bound of the tilted total of all paths outside of bands; inf if not known.
+
+    From the difference of two passes, or from cells.
+    """
+    blocks, m = increments, n_positives
+    feasible = feasible_bands(blocks, m)
+    kept = bands.intersection(feasible).ascending()
+    if feasible.are_within(kept):
+        return -math.inf
+    inside = log_mgf_in(blocks, m, tilt, kept, balance)
+    if inside == math.inf:
+        return math.inf
+    by_passes = partial(_log_difference, blocks, m, tilt, inside, balance)
+    enough = inside + _LOG_SHARE
+    by_cells = partial(log_outside, blocks, m, np.array([tilt]), 0.0, kept, enough)
+    are_first = feasible.work() > _QUICK and blocks.sizes.size <= VERY_FEW_BLOCKS
+    first, second = (by_cells, by_passes) if are_first else (by_passes, by_cells)
+    log_bound = first()
+    if log_bound > inside + _LOG_SMALL_SHARE:
+        log_bound = min(log_bound, second())
+    return log_bound
+
+
+def _log_difference(
+    increments: Increments, n_positives: int, tilt: float, inside: float, balance: Floats
+) -> float:
+    """Log of a bound of the tilted total of all paths less that of some; inf if not known."""
+    feasible = feasible_bands(increments, n_positives)
+    if feasible.work() > _AFFORDABLE:
+        return math.inf
+    whole = log_mgf_in(increments, n_positives, tilt, feasible, balance)
+    share = math.expm1(min(max(whole - inside, 0.0), _LARGEST_LOG))
+    return inside + math.log(share + _DIFFERENCE)
+
+
+def log_beyond_window(
+    increments: Increments, n_positives: int, t: float, tilt: float, found: PathsOfTail
+) -> float:
+    """Log of a bound of the tail from t on, of all paths outside of the window of those found.
+
+    From a pass with the tilt of the path that carries the tail, or from cells with several tilts.
+    """
+    blocks, m, window = increments, n_positives, found.window
+    feasible = feasible_bands(blocks, m)
+    if feasible.are_within(window):
+        return -math.inf
+    enough, log_bound = found.log_tail + _LOG_SHARE_OF_TAIL, math.inf
+    if feasible.work() <= _QUICK or blocks.sizes.size > VERY_FEW_BLOCKS:
+        balance = balances(blocks, m, tilt, window)
+        inside = log_mgf_in(blocks, m, tilt, window, balance)
+        log_bound = _log_difference(blocks, m, tilt, inside, balance) - tilt * t
+    if log_bound > enough:
+        tilts = tilt * np.array(_PARTS)
+        log_bound = min(log_bound, log_outside(blocks, m, tilts, t, window, enough))
+    return log_bound

@@ -86,6 +86,12 @@ class Transform(Protocol):
     def left_out(self, theta: float, is_extreme: bool) -> float:
         """Share of the tilted total that is left out at a tilt, at most."""
 
+    def log_outside(self, theta: float, is_extreme: bool) -> float:
+        """Log of a bound of the tilted total of all paths that are left out; inf if not known."""
+
+    def log_mgf_within(self, theta: float, is_extreme: bool, other: float) -> float:
+        """Log transform at another real tilt of the paths of a tilt, at most; inf if not known."""
+
     def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
         """Log transforms at nodes of the contour through a tilt; of blocks merged more if so."""
 
@@ -101,11 +107,15 @@ class Transform(Protocol):
         None if there are no paths, they are limited already, or are not found.
         """
 
+    def log_beyond_limits(self, t: float, sign: int) -> float:
+        """Log of a bound of the tail of all paths that `limited` does not bound; inf if unknown."""
+
 
 class Limited(NamedTuple):
     """The transform of some paths, the log of a bound of the rest of the tail, and their tilt.
 
-    The tilt puts their mean near the value; the deviation is that of the statistic there.
+    The rest is that of the paths near those that were looked for. The tilt puts their mean near the
+    value; the deviation is that of the statistic there.
     """
 
     transform: Transform
@@ -130,6 +140,18 @@ class WithoutPaths:
 
     def limited(self, t: float, sign: int) -> None:
         return None
+
+    def log_outside(self, theta: float, is_extreme: bool) -> float:
+        return -math.inf
+
+    def log_beyond_limits(self, t: float, sign: int) -> float:
+        return -math.inf
+
+    def log_mgf_within(self, theta: float, is_extreme: bool, other: float) -> float:
+        return self.log_mgf(other)
+
+    def log_mgf(self, theta: float) -> float:
+        raise NotImplementedError
 
 
 class ClosedTransform(WithoutPaths):

@@ -347,7 +347,11 @@ class MeanDistribution:
         """Log of an upper bound: of a finite band, Chernoff's, or of sums of atoms."""
         bound = self._band_limited.log_bounds(t, sign)[1]
         for theta in np.unique(self._contour.tilts(t, sign)).tolist():
-            log_mgf = self._transform.log_mgf(theta)
+            if self._transform.merged:
+                log_mgf = self._transform.log_mgf(theta)
+            else:
+                inside = self._transform.log_mgf_within(theta, False, theta)
+                log_mgf = float(np.logaddexp(inside, self._transform.log_outside(theta, False)))
             if math.isfinite(log_mgf):
                 bound = np.minimum(bound, log_mgf - theta * t)
         if self._sums is not None:

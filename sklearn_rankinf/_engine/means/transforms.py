@@ -15,6 +15,8 @@ from sklearn_rankinf._statistics import Complexes, Floats
 
 # Nodes times values of one product.
 _AT_ONCE = 1 << 22
+# Log of the largest float, nearly.
+_LARGEST_LOG = 700.0
 
 
 class ListedTransform(WithoutPaths):
@@ -126,6 +128,23 @@ class MeanTransform(WithoutPaths):
 
     def left_out(self, theta: float, is_extreme: bool) -> float:
         return float(self._total(lambda part: part.left_out(theta / self._n, is_extreme)))
+
+    def log_outside(self, theta: float, is_extreme: bool) -> float:
+        """Any of the variables may take a path that is left out of its own transform."""
+
+        def log_of_all(part: Transform) -> float:
+            inside = part.log_mgf_within(theta / self._n, is_extreme, theta / self._n)
+            outside = part.log_outside(theta / self._n, is_extreme)
+            return math.log1p(math.exp(min(outside - inside, _LARGEST_LOG)))
+
+        share = math.expm1(min(float(self._total(log_of_all)), _LARGEST_LOG))
+        if share == 0.0:
+            return -math.inf
+        return math.log(share) + self.log_mgf_within(theta, is_extreme, theta)
+
+    def log_mgf_within(self, theta: float, is_extreme: bool, other: float) -> float:
+        own = theta / self._n, is_extreme, other / self._n
+        return float(self._total(lambda part: part.log_mgf_within(*own)))
 
     def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
         own = theta / self._n, z / self._n, is_extreme, coarse
