@@ -27,6 +27,7 @@ from sklearn_rankinf._engine.conditioning import block_to_condition_on, bulk_blo
 from sklearn_rankinf._engine.distribution import ComputedDistribution
 from sklearn_rankinf._engine.ends import EndsOfSupport
 from sklearn_rankinf._engine.estimates import TailEstimates
+from sklearn_rankinf._engine.exact import branch_and_bound
 from sklearn_rankinf._engine.exact import integer_weights as whole_numbers
 from sklearn_rankinf._engine.exact.enumeration import best_split, largest_value, n_outcomes
 from sklearn_rankinf._engine.exact.integer_weights import step_of
@@ -139,8 +140,8 @@ def test_bedroc_of_more_positives_than_negatives_with_steep_weights(n, m, alpha)
         assert least * (1.0 - error) <= result.pvalue <= most * (1.0 + error)
 
 
-def whole_number_tail(sizes, m, x):
-    """P(AUC >= x) by counting labellings for each number of half pairs."""
+def whole_number_tails(sizes, m, x):
+    """P(AUC >= each x) by counting labellings for each number of half pairs."""
     n = sum(sizes)
     # A positive of a block wins two half pairs against each item below, one against its own.
     counts = {(0, 0): 1}
@@ -154,9 +155,12 @@ def whole_number_tail(sizes, m, x):
                 after[key] = after.get(key, 0) + ways * math.comb(size, y)
         counts = after
     # Pairs of two positives are taken off: each counts two half pairs.
-    needed = 2.0 * x * m * (n - m) + m * m
-    reached = sum(ways for (h, t), ways in counts.items() if h == m and t >= needed - 1e-6)
-    return reached / math.comb(n, m)
+    needed = 2.0 * np.asarray(x) * m * (n - m) + m * m
+    ways_of = {total: ways for (hits, total), ways in counts.items() if hits == m}
+    return [
+        sum(ways for total, ways in ways_of.items() if total >= least - 1e-6) / math.comb(n, m)
+        for least in needed.tolist()
+    ]
 
 
 @pytest.mark.parametrize(
@@ -165,8 +169,7 @@ def whole_number_tail(sizes, m, x):
 def test_roc_auc_with_a_few_ties(sizes, m):
     null = rankinf.metric_null_distribution(sum(sizes), m, tie_sizes=sizes, metric="roc_auc")
     x = null.rvs(12, random_state=0)
-    expected = [whole_number_tail(sizes, m, value) for value in x]
-    assert_allclose(null.pvalue(x), expected, rtol=1e-11)
+    assert_allclose(null.pvalue(x), whole_number_tails(sizes, m, x), rtol=1e-11)
 
 
 def test_roc_auc_with_a_few_ties_beyond_enumeration():
@@ -322,7 +325,7 @@ def test_weights_that_are_nearly_a_lattice_are_not_one(monkeypatch, by_contours_
         )
     sizes = [1606] + [1] * 79 + [35, 1, 20]
     null = by_name.bedroc_null_distribution(1741, 1567, alpha=20.0, tie_sizes=sizes)
-    draws = null.rvs(50_000, random_state=1)
+    draws = null.rvs(20_000, random_state=1)
     for x in (
         (0.8869203485947605,) if by_contours_alone else (0.8862000960859389, 0.8869203485947605)
     ):
@@ -517,7 +520,7 @@ def test_values_next_to_nothing_lie_between_hypergeometric_tails(n_samples, n_po
     # Weights .9**(r - 1): a positive adds less than x from rank 1 + log(x)/log(.9) on.
     null = by_name.rank_statistic_null_distribution(n_samples, n_positives, statistic=Decaying())
     low, _ = null.support()
-    for x in (1e-12, 1e-20, 1e-30):
+    for x in (1e-12, 1e-30):
         n_less = n_samples - math.ceil(1.0 + math.log(10.0 * x) / math.log(0.9)) + 1
         n_far_less = (
             n_samples - math.ceil(1.0 + math.log(10.0 * x / n_positives) / math.log(0.9)) + 1
@@ -626,12 +629,16 @@ def test_many_values_of_a_saturated_statistic(size, alpha):
     assert error.max() < 0.1
 
 
-def test_upper_bound_of_a_saturated_statistic():
-    n, m, alpha = 3000, 2500, 1000.0
+def test_upper_bound_of_a_saturated_statistic(monkeypatch):
+    # In longer lists there are too many branches.
+    settings = dataclasses.replace(branch_and_bound.SETTINGS, part=-1.0)
+    monkeypatch.setattr(branch_and_bound, "SETTINGS", settings)
+    n, m, alpha = 1200, 1000, 400.0
     rng = np.random.default_rng(3)
     y = np.zeros(n, dtype=int)
     y[rng.choice(n, m, replace=False)] = 1
     result = by_name.bedroc_test(y, np.arange(n, 0, -1.0), alpha=alpha, method="analytic")
+    assert result.null_distribution.solver(result.statistic) == "band-limited bounds"
     weights = np.exp(-alpha * np.arange(1, n + 1) / n)[:60]
     # Only the top ranks count: there positives are drawn one after the other.
     drawn = np.empty(5_000)
@@ -734,7 +741,7 @@ def test_only_blocks_filled_from_the_top_reach_the_largest_value(metric):
 )
 def test_a_small_upper_tail_below_the_mean(x):
     # Most rankings of five positives have a value of next to nothing, and few make the mean.
-    n, m, first, least = 7839, 5, 260, 4000
+    n, m, first, least = 5100, 5, 260, 4000
     null = rankinf.metric_null_distribution(n, m, metric=Decaying())
     # Sums of the first weights in whole numbers, rounded down and up; the others add nothing.
     weights, tails = 0.1 * 0.9 ** np.arange(first), []

@@ -122,7 +122,7 @@ def assert_recursion(longer, same, fewer, q, of_fewer, z=Z):
         (4000, 3),
         (4000, 4),
         (20_000, 2),
-        (20_000, 40),
+        pytest.param(20_000, 40, marks=pytest.mark.long),
         pytest.param(50_000, 20, marks=pytest.mark.long),
         pytest.param(20_000, 9, marks=pytest.mark.long),
         pytest.param(200_000, 9, marks=pytest.mark.long),

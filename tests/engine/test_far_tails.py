@@ -489,7 +489,7 @@ def test_one_list_serves_many_values(monkeypatch):
 
     monkeypatch.setattr(near_maximum, "atoms", counted)
     x = np.linspace(0.9, 0.99, 8)
-    problem = AveragePrecision(), 1000, 6, None
+    problem = AveragePrecision(), 400, 6, None
     together = ComputedDistribution(*problem).tail(x, 1)
     assert 1 <= len(followed) <= 2
     alone = [ComputedDistribution(*problem).tail(x[i : i + 1], 1) for i in (0, 7)]
@@ -735,9 +735,11 @@ def test_tails_behind_filled_blocks_by_enumeration(monkeypatch):
     n_samples, n_positives, metric = 22, 11, Bedroc(12.0)
     increments = increments_of(metric, n_samples, n_positives, None)
     weights = increments.of_one_hit
-    values = np.sort(
-        [weights[list(ranks)].sum() for ranks in itertools.combinations(range(22), 11)]
-    )
+    # Sums of every subset of the ranks, with the number of its ranks.
+    sums, numbers = np.zeros(1), np.zeros(1, dtype=int)
+    for weight in weights.tolist():
+        sums, numbers = np.append(sums, sums + weight), np.append(numbers, numbers + 1)
+    values = np.sort(sums[numbers == n_positives])
     distribution = ComputedDistribution(metric, n_samples, n_positives, None)
     form, n_answered = distribution._form, 0
     for place in (1, 5, 20, 60, 100, 170):

@@ -155,7 +155,14 @@ SAMPLED = {
     ),
 }
 # Of these there are others of the same kind.
-ONLY_LONG = ("1000, 100", "500, 50", "1000, 10 at the top", "forest", "few at the top")
+ONLY_LONG = (
+    "1000, 100",
+    "500, 50",
+    "1000, 10 at the top",
+    "forest",
+    "few at the top",
+    "300 blocks",
+)
 SAMPLED_LONG = {
     "2000, 500": (
         untied(2000),

@@ -154,7 +154,9 @@ def test_six_levels_of_a_million_items(sizes, hits, log10_p):
     assert abs(found.log_p[0] / math.log(10.0) - log10_p) < 0.0025
 
 
-@pytest.mark.parametrize(("tolerance", "most"), [(0.0, 0.01), (0.025, 0.05)])
+@pytest.mark.parametrize(
+    ("tolerance", "most"), [(0.0, 0.01), pytest.param(0.025, 0.05, marks=pytest.mark.long)]
+)
 def test_tails_of_merged_blocks_between_two_humps(tolerance, most):
     # Importance sampling of 36,000 draws from the odds of a path has -773.481 +- 0.018.
     distribution = ComputedDistribution(AveragePrecision(), 200_000, 2_000, None, tolerance)

@@ -448,7 +448,7 @@ def covered_by_t(n_samples, n_positives, shift, n_sets):
     [(200, 20, 1.0), pytest.param(200, 20, 3.0, marks=pytest.mark.long), (100, 5, 3.0)],
 )
 def test_coverage_of_the_calibrated_t(n_samples, n_positives, shift):
-    n_sets = 400
+    n_sets = 250
     covered = covered_by_t(n_samples, n_positives, shift, n_sets)
     assert covered > 0.939 - N_ERRORS * np.sqrt(0.05 * 0.95 / n_sets)
     if n_positives == 20:

@@ -480,7 +480,7 @@ def test_mean_between_the_jumps_of_its_queries():
     log_p = null.log_pvalue(value)
     assert null.relative_error(value) < 0.1
     # The mean of weights exceeds 1e9 times the probability once in 1e9 samples.
-    assert log_p >= oracles.sampled_tail_of_means(queries, value, 20_000)[0] - math.log(1e9)
+    assert log_p >= oracles.sampled_tail_of_means(queries, value, 5_000)[0] - math.log(1e9)
     tilts = 3.0 * np.array([700.0, 760.0])
     chernoff = [
         sum(log_mgf_of_levels(*query, tilt / 3.0).real for query in queries) - tilt * value

@@ -10,6 +10,7 @@ from functools import cache
 import numpy as np
 import oracles
 import pytest
+from combinations import checkered
 
 from sklearn_rankinf import (
     AveragePrecision,
@@ -87,8 +88,7 @@ def some_of(means):
 
 
 @pytest.mark.numeric
-@pytest.mark.parametrize("name", RUNS)
-@pytest.mark.parametrize("metric", METRICS, ids=repr)
+@pytest.mark.parametrize(("metric", "name"), checkered(METRICS, RUNS), ids=str)
 def test_means_equal_enumeration(metric, name):
     means, null = means_of(metric, RUNS[name]), null_of(metric, RUNS[name])
     x = some_of(means)

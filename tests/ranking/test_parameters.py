@@ -26,7 +26,7 @@ BOTH = {"a": Y_SCORE, "b": OTHER}
 GROUPS = np.repeat([0, 1, 2], 4)
 DATA = Y_TRUE, Y_SCORE
 
-INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
+INTEGERS = [np.int8, np.int32, np.int64, np.uint8, np.uint64]
 REALS = [np.float16, np.float32, np.float64, np.longdouble, Fraction, lambda x: Decimal(repr(x))]
 
 

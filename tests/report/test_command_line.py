@@ -106,7 +106,7 @@ def test_demo_exact_pvalue_agrees_with_scikit_learn_on_permuted_labels(demo, tab
     y_true, y_score = demo.held_out["amount of ink"]
     rng = np.random.default_rng(7)
     observed = average_precision_score(y_true, y_score)
-    n_resamples = 800
+    n_resamples = 400
     exceed = sum(
         average_precision_score(rng.permutation(y_true), y_score) >= observed * (1 - 1e-12)
         for _ in range(n_resamples)
