@@ -487,7 +487,12 @@ ELEVEN_LEVELS = [1, 19, 62, 104, 173, 276, 480, 846, 1880, 5663, 10117]
 
 
 @pytest.mark.parametrize(
-    "value", [pytest.param(0.037322, marks=pytest.mark.long), 0.038057, 0.046129]
+    "value",
+    [
+        pytest.param(0.037322, marks=pytest.mark.long),
+        0.038057,
+        pytest.param(0.046129, marks=pytest.mark.long),
+    ],
 )
 def test_bounds_that_miss_the_tolerance_are_tightened(value):
     sizes, m = np.array(ELEVEN_LEVELS), 365

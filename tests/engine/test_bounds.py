@@ -283,7 +283,7 @@ def test_shape_of_bounds(monkeypatch):
     "size",
     [
         (10**7, 50),
-        (1200, 600),
+        pytest.param((1200, 600), marks=pytest.mark.long),
         pytest.param((10**6, 1000), marks=pytest.mark.long),
         pytest.param((3000, 900), marks=pytest.mark.long),
     ],

@@ -372,7 +372,7 @@ def canonical_contour(distribution, x):
 @pytest.mark.parametrize(
     ("n_samples", "n_positives", "published"),
     [
-        (10_000, 50, (0.0123, 0.0148377, 5e-8)),
+        pytest.param(10_000, 50, (0.0123, 0.0148377, 5e-8), marks=pytest.mark.long),
         pytest.param(100_000, 100, (0.005, 0.0020622, 5e-8), marks=pytest.mark.long),
     ],
 )

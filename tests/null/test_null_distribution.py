@@ -572,9 +572,6 @@ def test_only_positives(tie_sizes):
         ((1000, 100), 0.14006824569383405, 0.0085976805, 1e-6),
         ((1000, 100), 0.24274468315222714, 5.395065e-10, 1e-6),
         ((2000, 500), 0.3024249023463803, 1.378507e-5, 1e-6),
-        ((10000, 50), 0.0123, 0.0148377, 1e-3),
-        ((1000, 5), 0.05, 0.0235363, 1e-3),
-        ((100000, 100), 0.005, 0.00206234, 1e-3),
     ],
 )
 def test_reference_values(size, x, expected, rtol):
@@ -597,7 +594,7 @@ def test_normal_approximation_is_wrong_in_the_tail():
 BRACKETED = [
     (60, 20, None),
     (200, 8, None),
-    (400, 6, None),
+    pytest.param(400, 6, None, marks=pytest.mark.long),
     pytest.param(200, 20, None, marks=pytest.mark.long),
     pytest.param(150, 60, None, marks=pytest.mark.long),
     (120, 30, (3,) * 40),
@@ -632,7 +629,7 @@ def test_pvalues_lie_between_guaranteed_bounds(n_samples, n_positives, tie_sizes
         pytest.param((1,) * 100 + (20,) * 20, 30, None, marks=pytest.mark.long),
         ((100, 1, 1, 98, 200, 100), 100, None),
         ((1, 2, 3, 4, 5) * 40, 6, None),
-        ((200, *(1,) * 200), 10, None),
+        pytest.param((200, *(1,) * 200), 10, None, marks=pytest.mark.long),
         ((1,) * 300, 30, 20),
         pytest.param((2,) * 150, 30, 47, marks=pytest.mark.long),
         ((1, 2, 3, 4, 5) * 20, 6, 48),
