@@ -210,12 +210,10 @@ def _is_in_closed_form(problem: Problem) -> bool:
 class ComputedSettings:
     """Thresholds between the ways to compute a tail. Errors are relative errors."""
 
-    # Error above which branch and bound, and conditioning on a block, are tried with more work, and
-    # with a tolerance too; up to a number of blocks. Of more items strata take too long to be more
-    # accurate.
-    worth_conditioning: float = 2e-2
-    long_list: int = 100_000
-    worth_conditioning_roughly: float = 1.0
+    # Error above which branch and bound is tried with more work, and up to which conditioning on a
+    # block is, where no error is known; that of either with a tolerance; up to a number of blocks.
+    worth_branching: float = 2e-2
+    worth_much_roughly: float = 1.0
     most_blocks_of_conditioning: int = 5_000
     # Blocks up to which strata of few positives outside of a large block are cheap, and the log of
     # tails to which few of them contribute.
@@ -291,22 +289,20 @@ class ComputedDistribution(BothSides):
             fewer = solver("fewer blocks", self._tail_of_fewer_blocks, UNKNOWN)
             by_block = solver("conditioning on a block", self._conditioned_if_coarse, UNKNOWN)
             return [], [inversion, by_block, fewer]
-        later = SETTINGS.worth_conditioning
+        branching, conditioning = SETTINGS.worth_branching, UNKNOWN
         if self._tolerance:
-            later = SETTINGS.worth_conditioning_roughly
-        elif self._n_samples > SETTINGS.long_list:
-            later = UNKNOWN
+            branching = conditioning = SETTINGS.worth_much_roughly
         first, last = [], [inversion]
         if self._branches is not None:
             quick, thorough = (partial(self._branches.tail, is_last=each) for each in (False, True))
             first.append(solver("branch and bound", quick, 0.0))
-            last.append(solver("branch and bound", thorough, later))
+            last.append(solver("branch and bound", thorough, branching))
         # Few positives outside of a block of most items have few outcomes.
         if not self._tolerance and self._n_blocks <= SETTINGS.quickly_conditioned:
             if bulk_block(self._counted, self._n_counted) is not None:
                 near = solver("conditioning on a block", self._conditioned_near_mean, ACCEPTED)
                 first.append(near)
-        last.append(solver("conditioning on a block", self._conditioned_tail, later))
+        last.append(solver("conditioning on a block", self._conditioned_tail, conditioning))
         return first, last
 
     def _tail_behind_filled_blocks(self, t: Floats, sign: int) -> TailEstimates:
@@ -356,7 +352,7 @@ class ComputedDistribution(BothSides):
 
     def _conditioned_tail(self, t: Floats, sign: int) -> TailEstimates:
         """Tails of what is counted by conditioning on single blocks."""
-        enough = max(SETTINGS.worth_conditioning, self._tolerance)
+        enough = max(SETTINGS.worth_branching, self._tolerance)
         return self._conditioned.tail(t, sign, self._tails.log_bound(t, sign), enough)
 
     def _conditioned_if_coarse(self, t: Floats, sign: int) -> TailEstimates:

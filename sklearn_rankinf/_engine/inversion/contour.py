@@ -344,8 +344,9 @@ class ContourInversion:
         damped, nearer = np.full(s.shape, -damping), s - side * length
         are_complete = np.ones(s.shape, dtype=bool)
         visible = np.flatnonzero(damped - log_p > -SETTINGS.aliasing)
-        # Without a tolerance, values at any distance share contours.
-        far = visible[(log_p[visible] < SETTINGS.log_far) & self.is_short & (self._span == 0.0)]
+        # Without a tolerance, values at any distance share contours but those of extreme tilts.
+        may_be_far = (self.is_short or contour.tilt_index > EXTREME) and self._span == 0.0
+        far = visible[(log_p[visible] < SETTINGS.log_far) & may_be_far]
         far = visible if self._transform.is_limited else far
         if far.size:
             damped[far] += self._tilts.cheap_log_bound(nearer[far], side, contour.tilt_index)
