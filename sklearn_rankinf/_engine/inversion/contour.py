@@ -400,7 +400,9 @@ class ContourInversion:
             is_beyond = (left * scale > enough) & (left > 0.5 * rest)
             ready = open_[(rest * scale <= enough) | is_beyond | is_last]
             open_ = open_[~is_beyond]
-            tails = self._summed(s[ready], sign, contour, nodes, is_stuck)
+            # Nothing is left to decay where the terms beyond are below the rounding errors.
+            is_rough = is_stuck and truncation > SETTINGS.precision * nodes.sizes.sum()
+            tails = self._summed(s[ready], sign, contour, nodes, is_rough)
             found.put(ready, tails)
             if is_last:
                 break

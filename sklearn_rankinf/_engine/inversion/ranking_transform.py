@@ -342,11 +342,14 @@ class RankingTransform:
 
     @cached_method
     def log_mgf_within(self, theta: float, is_extreme: bool, other: float) -> float:
-        bands, balance = (
-            self._bands_at(theta, is_extreme, False),
-            self._balance_at(theta, is_extreme),
-        )
-        return log_mgf_in(self._increments, self._n_positives, other, bands, balance)
+        blocks, m = self._increments, self._n_positives
+        bands = self._bands_at(theta, is_extreme, False)
+        log_mgf = log_mgf_in(blocks, m, other, bands, self._balance_at(theta, is_extreme))
+        if log_mgf < math.inf:
+            return log_mgf
+        # In logarithms, which the range of floats does not limit.
+        found = path_shares(blocks, m, np.array([other]), bands.ascending())
+        return math.inf if found is None else float(found[1][0]) + _DIFFERENCE
 
     @property
     def _bounds_other_paths(self) -> bool:
