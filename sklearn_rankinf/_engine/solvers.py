@@ -273,6 +273,8 @@ class Tails:
         few &= is_rough or self._n_samples > s.samples_on_a_lattice
         early = (self._is_certified or tied) and is_rough and not (few and stratified)
         quick_lattice = Solver("midpoint of bounds", self._enclosed_quickly, good)
+        # It takes less time than contours of few hits, and than ascending strata with ties.
+        band_first = is_rough and not early and (few or (tied and stratified and ascends))
         are_rough = self._n_positives <= min(s.hits_on_a_lattice, s.rare * self._n_samples)
         are_rough |= self._n_positives <= s.hits_on_a_lattice // 2
         in_few_blocks = early and self._n_blocks <= FEW_BLOCKS and are_rough
@@ -300,6 +302,7 @@ class Tails:
             (early, Solver(band, self._band_limited, good)),
             (upper and (stratified or far_above), Solver(near_maximum, self._listed_first, first)),
             (stratified, Solver(by_strata, self._stratified, first)),
+            (band_first, Solver(band, self._band_limited, good)),
             (near_body, Solver("contour", self._contour_tail, self._near_error)),
             (stratified and ascends, Solver(near_maximum, self._listed, self._far_error)),
             (stratified and ascends, Solver(by_strata, self._ascending, self._far_error)),
