@@ -267,14 +267,17 @@ class Tails:
         worth_band = s.wide if self.merges else rough
         last = s.unclear if self.merges else partial(self._error_worth_seconds, good)
         # Lists with ties differ from fold to fold: a band takes less time than a first contour.
-        tied = self._n_blocks < self._n_samples and self._n_blocks <= s.bands_first_up_to
+        has_ties = self._n_blocks < self._n_samples
+        tied = has_ties and self._n_blocks <= s.bands_first_up_to
         # Of few hits the transform hardly decays: a lattice, or strata, take less time than a band.
         few = self._n_positives <= s.hits_on_a_lattice
         few &= is_rough or self._n_samples > s.samples_on_a_lattice
         early = (self._is_certified or tied) and is_rough and not (few and stratified)
         quick_lattice = Solver("midpoint of bounds", self._enclosed_quickly, good)
-        # It takes less time than contours of few hits, and than ascending strata with ties.
-        band_first = is_rough and not early and (few or (tied and stratified and ascends))
+        # A band of a list with ties takes less time than longer contours of few hits, or ascending
+        # strata. Lists without ties share their contours.
+        band_first = (has_ties and few) or (tied and stratified and ascends)
+        band_first &= is_rough and not early
         are_rough = self._n_positives <= min(s.hits_on_a_lattice, s.rare * self._n_samples)
         are_rough |= self._n_positives <= s.hits_on_a_lattice // 2
         in_few_blocks = early and self._n_blocks <= FEW_BLOCKS and are_rough
