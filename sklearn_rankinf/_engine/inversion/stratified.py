@@ -544,7 +544,7 @@ class _TopStrata:
         n_top, self.most, self.log_rarity = top_stratum(increments, m, least, log_rare)
         top, rest = increments[:n_top], increments[n_top:].from_the_end(m)
         self.n_rest = rest.sizes.size
-        self.applies = rest.n_samples >= m
+        self.applies = rest.n_samples > m
         if not self.applies:
             return
         numbers = np.arange(self.most + 1)
