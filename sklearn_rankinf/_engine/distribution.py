@@ -210,10 +210,11 @@ def _is_in_closed_form(problem: Problem) -> bool:
 class ComputedSettings:
     """Thresholds between the ways to compute a tail. Errors are relative errors."""
 
-    # Error above which branch and bound is tried with more work, and up to which conditioning on a
-    # block is, where no error is known; that of either with a tolerance; up to a number of blocks.
-    worth_branching: float = 2e-2
-    worth_much_roughly: float = 1.0
+    # Error above which branch and bound is tried with more work, and with which strata end, which
+    # are tried where no error is known; and, with a tolerance, error above which either is tried.
+    # Neither is for more blocks than these.
+    accurate_at_last: float = 2e-2
+    worth_more_work_roughly: float = 1.0
     most_blocks_of_conditioning: int = 5_000
     # Blocks up to which strata of few positives outside of a large block are cheap, and the log of
     # tails to which few of them contribute.
@@ -289,9 +290,9 @@ class ComputedDistribution(BothSides):
             fewer = solver("fewer blocks", self._tail_of_fewer_blocks, UNKNOWN)
             by_block = solver("conditioning on a block", self._conditioned_if_coarse, UNKNOWN)
             return [], [inversion, by_block, fewer]
-        branching, conditioning = SETTINGS.worth_branching, UNKNOWN
+        branching, conditioning = SETTINGS.accurate_at_last, UNKNOWN
         if self._tolerance:
-            branching = conditioning = SETTINGS.worth_much_roughly
+            branching = conditioning = SETTINGS.worth_more_work_roughly
         first, last = [], [inversion]
         if self._branches is not None:
             quick, thorough = (partial(self._branches.tail, is_last=each) for each in (False, True))
@@ -352,7 +353,7 @@ class ComputedDistribution(BothSides):
 
     def _conditioned_tail(self, t: Floats, sign: int) -> TailEstimates:
         """Tails of what is counted by conditioning on single blocks."""
-        enough = max(SETTINGS.worth_branching, self._tolerance)
+        enough = max(SETTINGS.accurate_at_last, self._tolerance)
         return self._conditioned.tail(t, sign, self._tails.log_bound(t, sign), enough)
 
     def _conditioned_if_coarse(self, t: Floats, sign: int) -> TailEstimates:

@@ -267,8 +267,7 @@ class Tails:
         worth_band = s.wide if self.merges else rough
         last = s.unclear if self.merges else partial(self._error_worth_seconds, good)
         # Lists with ties differ from fold to fold: a band takes less time than a first contour.
-        has_ties = self._n_blocks < self._n_samples
-        tied = has_ties and self._n_blocks <= s.bands_first_up_to
+        tied = self._has_ties and self._n_blocks <= s.bands_first_up_to
         # Of few hits the transform hardly decays: a lattice, or strata, take less time than a band.
         few = self._n_positives <= s.hits_on_a_lattice
         few &= is_rough or self._n_samples > s.samples_on_a_lattice
@@ -276,8 +275,9 @@ class Tails:
         quick_lattice = Solver("midpoint of bounds", self._enclosed_quickly, good)
         # A band of a list with ties takes less time than longer contours of few hits, or ascending
         # strata. Lists without ties share their contours.
-        band_first = (has_ties and few) or (tied and stratified and ascends)
+        band_first = (self._has_ties and few) or (tied and stratified and ascends)
         band_first &= is_rough and not early
+        is_banded = early or band_first
         are_rough = self._n_positives <= min(s.hits_on_a_lattice, s.rare * self._n_samples)
         are_rough |= self._n_positives <= s.hits_on_a_lattice // 2
         in_few_blocks = early and self._n_blocks <= FEW_BLOCKS and are_rough
@@ -313,11 +313,11 @@ class Tails:
             (True, Solver(near_maximum, self._listed, max(good, s.tolerable) if early else good)),
             (few_hits, Solver("midpoint of bounds", self._enclosed, good)),
             (few and clustered, Solver("midpoint of bounds", self._enclosed_quickly, above)),
-            (self._is_certified and not early, Solver(band, self._band_limited, in_rows)),
+            (self._is_certified and not is_banded, Solver(band, self._band_limited, in_rows)),
             (True, Solver("contour", self._contour_tail, above)),
             (few and not is_rough, Solver("midpoint of bounds", self._enclosed, worth_band)),
             (far_above and is_dense, Solver(by_strata, ascending, first)),
-            (not (early or self._is_certified), Solver(band, self._band_limited, worth_band)),
+            (not (is_banded or self._is_certified), Solver(band, self._band_limited, worth_band)),
             (True, Solver(near_maximum, self._listed_last, rough)),
             (True, Solver("midpoint of bounds", self._enclosed, last)),
             (True, Solver("upper bound", self._bound, np.finfo(float).max)),
@@ -338,8 +338,8 @@ class Tails:
             resolution = SETTINGS.coarser ** (1 - level) * self._body
             return self._increments(ratio, resolution)
 
-        has_ties = self._n_blocks < self._n_samples
-        return ManyHitsInversion(blocks, self._n_positives, self._std, self._tolerance, has_ties)
+        numbers = self._n_positives, self._std, self._tolerance
+        return ManyHitsInversion(blocks, *numbers, self._has_ties)
 
     @cached_property
     def _has_many_hits(self) -> bool:
@@ -425,9 +425,8 @@ class Tails:
     def _stratified_inversion(self) -> StratifiedInversion:
         lowest, is_merged = self._support_within[0], self._merges_strata
         numbers = self._n_positives, self._body, lowest, self._mean, self._tolerance
-        has_ties = self._n_blocks < self._n_samples
         return StratifiedInversion(
-            self._blocks, RankingTransform, MultiratePass, is_merged, *numbers, has_ties
+            self._blocks, RankingTransform, MultiratePass, is_merged, *numbers, self._has_ties
         )
 
     @cached_property
@@ -516,7 +515,7 @@ class Tails:
         """
         if not self.merges or self._n_positives >= SETTINGS.many_hits:
             return self.merges
-        return self._n_blocks < self._n_samples and not self.is_stratified
+        return self._has_ties and not self.is_stratified
 
     def _across_jumps(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
         """Contours of the paths that carry a tail, where no tilt puts the mean near the value."""
@@ -615,10 +614,9 @@ class Tails:
     def log_upper_bound(self, t: Floats, sign: int) -> Floats:
         """Chernoff bound of the log of the tail, at tilts that are good for merged blocks.
 
-        Where too many paths would have to be bounded, it is that of few blocks, and less sharp.
-
         It is guaranteed for up to a million blocks: they are kept, or merged so that they never add
-        less (sign 1) or more (sign -1).
+        less (sign 1) or more (sign -1). Where too many paths would have to be bounded, it is that
+        of few merged blocks, and less sharp.
         """
         if self._transform is not None or self._n_blocks > SETTINGS.most_blocks_of_bounds:
             return self.log_bound(t, sign)
@@ -655,6 +653,10 @@ class Tails:
         return log_p
 
     # Blocks of ranks, and the contours that use them
+
+    @property
+    def _has_ties(self) -> bool:
+        return self._n_blocks < self._n_samples
 
     @property
     def merges(self) -> bool:
@@ -801,7 +803,7 @@ class Tails:
     @cached_property
     def _largest_block(self) -> int:
         """Size of the largest block of equal scores, or of ranks that add nothing."""
-        if self._n_blocks < self._n_samples:
+        if self._has_ties:
             return int(self._increments(None, math.inf).sizes.max())
         coarse = self._increments(SETTINGS.coarser * SETTINGS.ratio, math.inf)
         return int(coarse.sizes[coarse.is_inert].max(initial=1))

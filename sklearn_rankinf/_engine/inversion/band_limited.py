@@ -31,7 +31,7 @@ import numpy as np
 
 from sklearn_rankinf._engine.estimates import TailEstimates, accepted_error, without_merging
 from sklearn_rankinf._engine.inversion.tilts import EXTREME, TILTS, Tilts, TiltsOfPaths
-from sklearn_rankinf._engine.inversion.transform import Transform
+from sklearn_rankinf._engine.inversion.transform import LARGEST_LOG, Transform
 from sklearn_rankinf._statistics import Complexes, Floats, Integers, cached_method, cached_property
 
 
@@ -418,7 +418,7 @@ class BandLimitedTails:
         outside = math.inf
         if proves:
             log_outside = self._transform.log_outside(theta, is_extreme) - float(logs[0].real)
-            outside = math.exp(min(log_outside, 700.0))
+            outside = math.exp(min(log_outside, LARGEST_LOG))
         bounds = lower, upper + doubt + assumed, upper + doubt + outside
         with np.errstate(divide="ignore"):
             low, high, proved = np.log(np.maximum(bounds, 0.0)) + log_scale
@@ -570,7 +570,7 @@ def _between(lower: Floats, upper: Floats, decay: Floats) -> tuple[Floats, Float
     share = 1.0 / decay - 1.0 / np.expm1(decay)
     log_p = np.logaddexp(lower + np.log1p(-share), upper + np.log(share))
     with np.errstate(invalid="ignore"):
-        error = np.expm1(np.minimum(np.maximum(upper - log_p, log_p - lower), 700.0))
+        error = np.expm1(np.minimum(np.maximum(upper - log_p, log_p - lower), LARGEST_LOG))
     return log_p, np.where(np.isfinite(lower), error, np.inf)
 
 

@@ -37,9 +37,11 @@ from sklearn_rankinf._engine.inversion.paths_of_tail import (
 )
 from sklearn_rankinf._engine.inversion.sums_of_weights import TiltedSum, is_quick_sum
 from sklearn_rankinf._engine.inversion.transform import (
+    LARGEST_LOG,
     ROUNDING,
     SEVERAL,
     Limited,
+    OfAllPaths,
     has_large_blocks,
     largest_increment,
 )
@@ -93,8 +95,6 @@ _LOG_SHARE_OF_TAIL = -16.0
 _LOG_LITTLE = -5.0
 # Parts and multiples of the tilt of a path by which tails of others are bounded.
 _PARTS = (0.0, 0.3, 0.6, 0.85, 1.0, 1.15, 1.5, 2.0, 4.0)
-# Log of the largest float, nearly.
-_LARGEST_LOG = 700.0
 
 
 class RankingTransform:
@@ -334,10 +334,8 @@ class RankingTransform:
     def log_outside(self, theta: float, is_extreme: bool) -> float:
         if self._limits is not None:
             return -math.inf
-        bands, balance = (
-            self._bands_at(theta, is_extreme, False),
-            self._balance_at(theta, is_extreme),
-        )
+        bands = self._bands_at(theta, is_extreme, False)
+        balance = self._balance_at(theta, is_extreme)
         return log_outside_of_bands(self._increments, self._n_positives, theta, bands, balance)
 
     @cached_method
@@ -347,9 +345,7 @@ class RankingTransform:
         log_mgf = log_mgf_in(blocks, m, other, bands, self._balance_at(theta, is_extreme))
         if log_mgf < math.inf:
             return log_mgf
-        # In logarithms, which the range of floats does not limit.
-        found = path_shares(blocks, m, np.array([other]), bands.ascending())
-        return math.inf if found is None else float(found[1][0]) + _DIFFERENCE
+        return _log_mgf_by_logarithms(blocks, m, other, bands.ascending())
 
     @property
     def _bounds_other_paths(self) -> bool:
@@ -367,9 +363,8 @@ class RankingTransform:
     def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
         """Log transforms at nodes of the contour through a tilt."""
         increments = self._planning(theta) if coarse else self._increments
-        bands, balance = self._bands_at(theta, is_extreme, coarse), self._balance(theta, is_extreme)
-        if not coarse:
-            balance = self._balance_at(theta, is_extreme)
+        bands = self._bands_at(theta, is_extreme, coarse)
+        balance = (self._balance if coarse else self._balance_at)(theta, is_extreme)
         most_hits = int((bands.most - bands.least).max()) + 1
         passes = np.array_split(z, max(1, -(-z.size * most_hits // _AT_ONCE)))
         m = self._n_positives
@@ -435,19 +430,10 @@ class RankingTransform:
         return _LARGEST_CHANGE / change if change > 0.0 else math.inf
 
 
-class SumOfWeights(RankingTransform):
+class SumOfWeights(OfAllPaths, RankingTransform):
     """``E exp(z S)`` of a sum of weights along contours: a `Transform`."""
 
     has_paths = False
-
-    def log_outside(self, theta: float, is_extreme: bool) -> float:
-        return -math.inf
-
-    def log_mgf_within(self, theta: float, is_extreme: bool, other: float) -> float:
-        return self.log_mgf(other)
-
-    def log_beyond_limits(self, t: float, sign: int) -> float:
-        return -math.inf
 
     def work(self, theta: float, is_extreme: bool) -> float:
         return self._tilted(theta, False).work
@@ -493,6 +479,14 @@ def log_mgf_in(
     return float(found) + _DIFFERENCE if math.isfinite(found) else math.inf
 
 
+def _log_mgf_by_logarithms(
+    increments: Increments, n_positives: int, tilt: float, bands: Bands
+) -> float:
+    """The same from logarithms, which the range of floats does not limit."""
+    found = path_shares(increments, n_positives, np.array([tilt]), bands)
+    return math.inf if found is None else float(found[1][0]) + _DIFFERENCE
+
+
 def log_mgf_bound(
     increments: Increments, n_positives: int, tilt: float, most_work: float = _AFFORDABLE_AT_LAST
 ) -> float:
@@ -507,13 +501,9 @@ def log_mgf_bound(
         log_bound = log_mgf_in(blocks, m, tilt, feasible, balance)
     if log_bound < math.inf:
         return log_bound
-    # In logarithms, which the range of floats does not limit.
     is_quick = feasible.work() <= _QUICK
-    found = path_shares(blocks, m, alone, feasible if is_quick else window.ascending())
-    if found is None:
-        return math.inf
-    inside = float(found[1][0]) + _DIFFERENCE
-    if is_quick:
+    inside = _log_mgf_by_logarithms(blocks, m, tilt, feasible if is_quick else window.ascending())
+    if is_quick or inside == math.inf:
         return inside
     enough = inside + _LOG_LITTLE
     outside = log_outside(blocks, m, alone, 0.0, window.ascending(), enough)
@@ -554,7 +544,7 @@ def _log_difference(
     if feasible.work() > _AFFORDABLE:
         return math.inf
     whole = log_mgf_in(increments, n_positives, tilt, feasible, balance)
-    share = math.expm1(min(max(whole - inside, 0.0), _LARGEST_LOG))
+    share = math.expm1(min(max(whole - inside, 0.0), LARGEST_LOG))
     return inside + math.log(share + _DIFFERENCE)
 
 

@@ -15,6 +15,8 @@ from sklearn_rankinf._statistics import Complexes, Floats, Increments, log_binom
 # form is more than twice the largest in the upper tail of ROC AUC at (5000, 1000).
 ROUNDING = 4e-15
 _ROUNDING_OF_LOGARITHMS = 6e-14
+# Log of the largest float, nearly.
+LARGEST_LOG = 700.0
 # The number of hits in a block varies by several if its standard deviation exceeds this.
 SEVERAL = 1.5
 
@@ -124,7 +126,20 @@ class Limited(NamedTuple):
     deviation: float
 
 
-class WithoutPaths:
+class OfAllPaths:
+    """What transforms that leave no paths out have in common."""
+
+    def log_outside(self, theta: float, is_extreme: bool) -> float:
+        return -math.inf
+
+    def log_beyond_limits(self, t: float, sign: int) -> float:
+        return -math.inf
+
+    def log_mgf_within(self: Transform, theta: float, is_extreme: bool, other: float) -> float:
+        return self.log_mgf(other)
+
+
+class WithoutPaths(OfAllPaths):
     """What transforms that are no sums over paths of a single ranking have in common."""
 
     merged = merges_ties = has_paths = is_limited = finds_tilts = False
@@ -140,18 +155,6 @@ class WithoutPaths:
 
     def limited(self, t: float, sign: int) -> None:
         return None
-
-    def log_outside(self, theta: float, is_extreme: bool) -> float:
-        return -math.inf
-
-    def log_beyond_limits(self, t: float, sign: int) -> float:
-        return -math.inf
-
-    def log_mgf_within(self, theta: float, is_extreme: bool, other: float) -> float:
-        return self.log_mgf(other)
-
-    def log_mgf(self, theta: float) -> float:
-        raise NotImplementedError
 
 
 class ClosedTransform(WithoutPaths):

@@ -10,13 +10,16 @@ import numpy as np
 from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.exact.enumeration import Atoms
-from sklearn_rankinf._engine.inversion.transform import ROUNDING, Transform, WithoutPaths
+from sklearn_rankinf._engine.inversion.transform import (
+    LARGEST_LOG,
+    ROUNDING,
+    Transform,
+    WithoutPaths,
+)
 from sklearn_rankinf._statistics import Complexes, Floats
 
 # Nodes times values of one product.
 _AT_ONCE = 1 << 22
-# Log of the largest float, nearly.
-_LARGEST_LOG = 700.0
 
 
 class ListedTransform(WithoutPaths):
@@ -135,9 +138,9 @@ class MeanTransform(WithoutPaths):
         def log_of_all(part: Transform) -> float:
             inside = part.log_mgf_within(theta / self._n, is_extreme, theta / self._n)
             outside = part.log_outside(theta / self._n, is_extreme)
-            return math.log1p(math.exp(min(outside - inside, _LARGEST_LOG)))
+            return math.log1p(math.exp(min(outside - inside, LARGEST_LOG)))
 
-        share = math.expm1(min(float(self._total(log_of_all)), _LARGEST_LOG))
+        share = math.expm1(min(float(self._total(log_of_all)), LARGEST_LOG))
         if share == 0.0:
             return -math.inf
         return math.log(share) + self.log_mgf_within(theta, is_extreme, theta)
