@@ -33,7 +33,12 @@ from sklearn_rankinf import (
 from sklearn_rankinf._engine.canonical import CanonicalSum
 from sklearn_rankinf._engine.distribution import ComputedDistribution
 from sklearn_rankinf._engine.estimates import TailEstimates, accepted_error
-from sklearn_rankinf._engine.inversion import band_limited, paths_of_tail
+from sklearn_rankinf._engine.inversion import (
+    band_limited,
+    paths_of_tail,
+    ranking_transform,
+    sums_of_weights,
+)
 from sklearn_rankinf._engine.inversion.band_limited import majorant_and_gap
 from sklearn_rankinf._engine.inversion.bands import tilted_bands
 from sklearn_rankinf._engine.inversion.contour import ContourInversion
@@ -579,3 +584,21 @@ def test_blocks_that_are_nearly_equal_have_bounds_far_out(long):
     found = math.exp(result.log10_pvalue * math.log(10.0) + 876.7)
     assert result.pvalue_relative_error < 0.1
     assert abs(found - mean) < result.pvalue_relative_error * found + 4.0 * deviation
+
+
+@pytest.mark.parametrize("log_left_out", [8.0, 45.0])
+def test_what_sums_of_weights_leave_out_of_each_node_is_bounded(log_left_out, monkeypatch):
+    settings = dataclasses.replace(sums_of_weights.SETTINGS, log_left_out=log_left_out)
+    monkeypatch.setattr(sums_of_weights, "SETTINGS", settings)
+    monkeypatch.setattr(ranking_transform, "is_quick_sum", lambda blocks, m: True)
+    rng = np.random.default_rng(int(log_left_out))
+    n_known = 0
+    for _ in range(4):
+        sizes = rng.integers(3, 30, size=4).tolist()
+        m = int(rng.integers(5, 12))
+        weights = np.sort(rng.integers(0, 50, size=4))[::-1]
+        values, shares = enumerated(sizes, m, lambda hits, w=weights: int(np.dot(hits, w)))
+        none = np.zeros(4)
+        bounds = bounds_of(Increments(np.array(sizes), none, weights.astype(float), none), m)
+        n_known += assert_encloses(bounds, values, shares, most=40)
+    assert n_known > 0.0

@@ -408,13 +408,17 @@ class BandLimitedTails:
             _sums(weights * (terms if sign > 0 else terms.conj()), turn, s) / n_nodes
             for weights in (majorant, gap)
         )
+        is_extreme = place > EXTREME
+        left_out = self._transform.left_out(theta, is_extreme)
         doubt = self._transform.rounding * float(np.abs(majorant * terms).sum())
+        if not self._transform.has_paths:
+            # What is left out is a part of each node, as of sums of weights.
+            doubt += left_out * float(np.abs(majorant).sum())
         doubt /= n_nodes
         aliases = self._log_aliases(s, sign, place, length, log_scale)
         lower = upper - distance - 3.0 * doubt - np.exp(np.minimum(aliases, 50.0))
         # Of the tail of other paths the share in the tilted total is a bound.
-        is_extreme = place > EXTREME
-        assumed = self._transform.left_out(theta, is_extreme) + SETTINGS.beyond
+        assumed = left_out + SETTINGS.beyond
         outside = math.inf
         if proves:
             log_outside = self._transform.log_outside(theta, is_extreme) - float(logs[0].real)
