@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from audit.rankers import Ranker
 from by_name import ap_null_distribution
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import inverted_tail, tail_bounds
@@ -712,3 +713,14 @@ def test_bands_may_begin_below_the_first_number_of_hits(sizes):
     assert (first, from_zero) == (3, 0)
     assert_allclose(found, expected[3:], rtol=1e-12)
     assert np.all(expected[:3] == -np.inf)
+
+
+def test_all_items_below_the_top_are_hits():
+    # A forest of 40 shallow trees; the last value leaves 116 items for 116 hits below the top.
+    ranker = Ranker("shallow forest", 40, 10_837, 116, 0.3, 919)
+    metric = DiscountedCumulativeGain(k=156, normalize=True)
+    null = metric_null_distribution(10_837, 116, metric=metric, tie_sizes=ranker.blocks()[0])
+    x = np.array([0.065, 0.096, 0.1219, 0.999_977])
+    together = null.log_pvalue(x)
+    assert np.isfinite(together).all()
+    assert_array_equal(together, [null.log_pvalue(value) for value in x])
