@@ -35,8 +35,8 @@ _SAFE = 2.0**62
 _NEGLIGIBLE = 1e-17
 # Terms held in memory at a time, over all tails that are summed together.
 _TERMS = 2**18
-# Tables whose tails are computed together, so that they stay in the processor's cache.
-_AT_ONCE = 2**15
+# Tables that are computed together, so that all of their terms stay in the processor's cache.
+_AT_ONCE = 2**10
 # Tails of more terms than this are integrated; the Euler-Maclaurin corrections are then exact to
 # about 1e-13 of the sum.
 _LONG_TAIL = 2000.0
@@ -84,11 +84,15 @@ def log_pmf(h: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike) -> Floats:
     .. [1] Loader, C. (2000). Fast and accurate computation of binomial probabilities.
     """
     table = _Tables.of(h, n, m, k)
+    return _in_parts(_log_pmfs, table.raveled()).reshape(table.shape)
+
+
+def _log_pmfs(table: _Tables) -> Floats:
     out = np.full(table.shape, -np.inf)
     possible = (table.h >= table.lowest) & (table.h <= table.highest)
     if possible.any():
         out[possible] = table[possible].log_pmf()
-    return out.reshape(table.shape)
+    return out
 
 
 def log_tail(h: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike, sign: int = 1) -> Floats:
@@ -99,8 +103,12 @@ def log_tail(h: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike, sign: int =
     """
     table = _Tables.of(h, n, m, k)
     flat = (table if sign > 0 else table.of_misses(0)).raveled()
+    return _in_parts(_log_tails, flat).reshape(table.shape)
+
+
+def _in_parts(function: Callable[[_Tables], Floats], flat: _Tables) -> Floats:
     parts = (slice(i, i + _AT_ONCE) for i in range(0, max(1, flat.h.size), _AT_ONCE))
-    return np.concatenate([_log_tails(flat[part]) for part in parts]).reshape(table.shape)
+    return np.concatenate([function(flat[part]) for part in parts])
 
 
 def _log_tails(table: _Tables) -> Floats:
@@ -291,14 +299,18 @@ class _Tables:
     def log_pmf(self, more: Floats | float = 0.0) -> Floats:
         """Log probability of h hits and `more`, which need not be an integer."""
         n, m, k = (x.astype(float) for x in (self.n, self.m, self.k))
-        drawn, left, drawn_misses, left_misses = self.cells
         d = self.deviation + more
-        log_p = _stirling_rest(m) + _stirling_rest(n - m)
-        log_p = log_p + _stirling_rest(k) + _stirling_rest(n - k) - _stirling_rest(n)
-        log_p = log_p - _cell(drawn + more, m * (k / n), d)
-        log_p = log_p - _cell(left - more, m * ((n - k) / n), -d)
-        log_p = log_p - _cell(drawn_misses - more, (n - m) * (k / n), -d)
-        return np.asarray(log_p - _cell(left_misses + more, (n - m) * ((n - k) / n), d))
+        # All at once: in short arrays most of the time is that of calls.
+        rest = _stirling_rest(np.array([m, n - m, k, n - k, n]))
+        log_p = rest[0] + rest[1] + rest[2] + rest[3] - rest[4]
+        hits, misses, drawn, left = m, n - m, k / n, (n - k) / n
+        expected = np.array([hits * drawn, hits * left, misses * drawn, misses * left])
+        signs = (1.0, -1.0, -1.0, 1.0)
+        moved = [cell + sign * more for cell, sign in zip(self.cells, signs, strict=True)]
+        cells = _cell(np.array(moved), expected, np.array([d, -d, -d, d]))
+        for cell in cells:
+            log_p = log_p - cell
+        return np.asarray(log_p)
 
 
 def _cell(x: Floats, expected: Floats, d: Floats) -> Floats:
