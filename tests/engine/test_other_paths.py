@@ -73,7 +73,7 @@ def are_in(window, y):
 def test_cells_bound_all_paths_outside_of_a_window(largest, kind, monkeypatch):
     rng = np.random.default_rng(largest)
     slack = []
-    for _ in range(12):
+    for _ in range(4 if kind == "average precision" else 12):
         sizes = rng.integers(1, largest, size=4)
         m = int(rng.integers(2, max(3, min(30, sizes.sum() - 1))))
         blocks = increments_of(AveragePrecision(), int(sizes.sum()), m, sizes)
@@ -166,7 +166,7 @@ def test_bounds_of_three_humps():
     order = np.argsort(blocks.total(y))
     values, log_tails = blocks.total(y)[order], np.logaddexp.accumulate(logs[order][::-1])[::-1]
     distribution = ComputedDistribution(AveragePrecision(), sum(sizes), m, np.array(sizes))
-    for log_p in (-80.0, -200.0, -300.0, -500.0):
+    for log_p in (-80.0, -300.0):
         x = values[np.argmin(np.abs(log_tails - log_p))] * (1.0 - 1e-12)
         exact = log_tails[np.searchsorted(values, x)]
         t = np.array([x])

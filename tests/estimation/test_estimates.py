@@ -6,6 +6,7 @@ values are; sums over ranks are compared with their values without each sample.
 
 import csv
 import math
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -37,9 +38,14 @@ def two_class_variance(values, positive):
 
 
 def weight_derivatives(metric, y_true, y_score):
-    """Central differences of a metric by the weight of each sample."""
-    step, n = 1e-4, len(y_true)
-    moves = step * np.eye(n)
+    """Central differences of a metric by the weight of each sample, computed once."""
+    return _weight_derivatives(metric, tuple(y_true.tolist()), tuple(y_score.tolist()))
+
+
+@lru_cache
+def _weight_derivatives(metric, y_true, y_score):
+    step, moves = 1e-4, 1e-4 * np.eye(len(y_true))
+    y_true, y_score = np.array(y_true), np.array(y_score)
     with config_context(skip_parameter_validation=True):
         differences = [
             metric(y_true, y_score, sample_weight=1.0 + move)

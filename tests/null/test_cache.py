@@ -170,7 +170,7 @@ def compute():
 
 threading.Thread(target=compute, daemon=True).start()
 started.wait()
-for pause in (0.02, 0.1, 0.2, 0.3):
+for pause in (0.02, 0.1, 0.2):
     time.sleep(pause)
     child = os.fork()
     if child == 0:

@@ -614,8 +614,8 @@ def test_displays_of_other_objects(wrong):
 
 def many_samples():
     rng = np.random.default_rng(0)
-    positive = np.arange(1000) < 60
-    return positive, rng.normal(size=1000) + 2 * positive, rng.normal(size=1000) + positive
+    positive = np.arange(400) < 30
+    return positive, rng.normal(size=400) + 2 * positive, rng.normal(size=400) + positive
 
 
 def moments_and_draws(null):
@@ -663,7 +663,7 @@ UNDER_ANY_ERRORS = {
         y, {"a": a, "b": b}, n_resamples=99
     ),
     "average_precision_test": lambda y, a, b: rankinf.average_precision_test(
-        y, a, groups=np.arange(1000) % 5
+        y, a, groups=np.arange(400) % 5
     ),
 }
 

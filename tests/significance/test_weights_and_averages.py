@@ -377,8 +377,8 @@ def test_positive_label_of_several_classes_is_ignored():
 
 
 def test_equal_weights_are_no_weights():
-    y_true, scores, _ = class_data()
-    equal = np.full(90, 0.3)
+    y_true, scores, _ = class_data(30)
+    equal = np.full(30, 0.3)
     binary = y_true == 0
     one = average_precision_test(binary, scores[:, 0], sample_weight=equal)
     assert one.method == "analytic"
@@ -438,7 +438,7 @@ def test_number_of_jobs_does_not_change_the_pvalue(name):
     # Several chunks, one random stream each.
     data, options = case_arguments(name)
     distributions = [
-        average_precision_test(*data, **options, n_resamples=3000, n_jobs=n_jobs).null_distribution
+        average_precision_test(*data, **options, n_resamples=1500, n_jobs=n_jobs).null_distribution
         for n_jobs in (None, 2)
     ]
     q = np.linspace(0.01, 0.99, 50)
