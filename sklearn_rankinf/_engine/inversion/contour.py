@@ -6,12 +6,10 @@ computed by the trapezoidal rule, the Fourier-series method of Abate and Whitt (
 exponential tilt ``theta`` near the saddle point of ``M(z) exp(-z s)`` (Daniels, 1954). For each
 value
 
-1. try the usual upper contour for lower tails that are not small, if the distribution is dense or
-   a tolerance is set (`_complementary`),
-2. choose a tilt, shared by neighbouring values (`Tilts.choose`),
-3. choose the period of the rule, so that Chernoff bounds of the tails a period away (aliasing) are
+1. choose a tilt, shared by neighbouring values (`Tilts.choose`),
+2. choose the period of the rule, so that Chernoff bounds of the tails a period away (aliasing) are
    negligible beside the tail (`_log_aliasing`),
-4. add nodes until the transform has decayed (truncation), and sum (`_invert`, `_summed`).
+3. add nodes until the transform has decayed (truncation), and sum (`_invert`, `_summed`).
 
 Where that takes long, a value has a contour of the paths that carry its tail (`tail_of_paths`).
 
@@ -24,7 +22,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -83,23 +81,24 @@ class ContourSettings:
     # Nodes of one pass: at least the first, and as many as keep its state in the cache.
     chunk: int = 512
     state: int = 32_768
-    # The longest contour: nodes times products, with a tolerance, of few blocks, of which a finite
-    # band gives bounds, and of a whole period of few blocks; and limits of the number of nodes.
+    # The longest contour: nodes times products, with a tolerance, and of a whole period; and limits
+    # of the number of nodes.
     most_work: float = 5e8
     most_work_rough: float = 1.5e8
-    most_work_of_few_blocks: float = 1e8
     most_work_of_period: float = 1.5e9
     fewest_nodes: int = 64
     most_nodes: int = 8192
     # Truncation that is worth no more nodes; of merged blocks; of contours that are `patience`
-    # times as long as at first, and of few blocks at any length; of contours of more than a part of
-    # the most work; and as a part of the tolerance.
+    # times as long as at first; of contours of more than a part of the most work; and as a part of
+    # the tolerance. A larger one than the last, or than a tolerance, is no estimate: the transform
+    # has not decayed.
     decayed: float = 3e-9
     decayed_merged: float = 1e-5
     decayed_slowly: float = 5e-7
     decayed_late: float = 1e-4
     part_of_work: float = 0.3
     part_of_tolerance: float = 0.1
+    largest_truncation: float = 0.01
     # Tolerances above this save nodes. From half a percent on, cheap passes are filled up to this
     # number of nodes.
     rough: float = 1e-4
@@ -123,19 +122,12 @@ class ContourSettings:
 
     # Rounding errors are at least this, beside that of the transform, relative to the sum of sizes.
     precision: float = 3e-10
-    # Outcomes that may lie too close together to be distinguished, if the truncation is visible.
+    # Outcomes of few blocks that may lie too close together to be distinguished.
     cluster: float = 50.0
     # Terms that are larger than their sum by these factors leave the error unknown: of dense
-    # distributions, of others, of coarse ones and contours that are truncated before they decay.
+    # distributions, and of others.
     largest_terms_dense: float = 1e9
     largest_terms: float = 5e4
-    largest_terms_coarse: float = 40.0
-
-    # Errors of a complementary contour up to this are not improved by a direct one; of dense
-    # distributions, and of merged blocks.
-    good: float = 1e-7
-    good_dense: float = 3e-7
-    good_merged: float = 5e-4
 
 
 SETTINGS = ContourSettings()
@@ -197,20 +189,17 @@ class ContourInversion:
         self._tilts = tilts or Tilts(transform, upper, lower, bounds, is_rough)
         self.log_bound, self.cheap_log_bound = self._tilts.log_bound, self._tilts.cheap_log_bound
         self.unbounded_up_to = self._tilts.unbounded_up_to
-        self._is_dense, self._is_coarse = self._tilts.is_dense, self._tilts.is_coarse
+        self._is_dense = self._tilts.is_dense
         # Contours of dense distributions are shorter at first with a rough tolerance.
         self.is_short = self._is_rough and self._is_dense
-        good = SETTINGS.good_merged if transform.merged else SETTINGS.good
         # With a tolerance, half the height and the samples, and shorter periods, are enough.
         self._effort = 0.5 if tolerance > SETTINGS.rough else 1.0
         self._most_filled = SETTINGS.filled_roughly if self._is_rough else sys.maxsize
         most = SETTINGS.aliasing_dense if self._is_dense else SETTINGS.aliasing
         self._most_aliasing = -min(most, SETTINGS.aliasing_rough) if self._effort < 1.0 else -most
-        self._good = max(SETTINGS.good_dense if self._is_dense else good, tolerance)
         enough = SETTINGS.decayed_merged if transform.merged else SETTINGS.decayed
         self._enough = max(enough, SETTINGS.part_of_tolerance * tolerance)
         self._known: dict[tuple[Contour, bool], Nodes] = {}
-        self._log_commonest = cache(transform.log_commonest)
 
     def tail(self, s: Floats, sign: int, most_work: float = math.inf) -> TailEstimates:
         """Tails, ``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1), and their errors.
@@ -224,14 +213,8 @@ class ContourInversion:
             whole = np.ceil(s / self._span) if sign > 0 else np.floor(s / self._span) + 1.0
             s = whole * self._span
         found = TailEstimates.unknown(s.shape)
-        has_complement = sign < 0 and (self._is_dense or self._effort < 1.0)
-        has_complement &= not self._transform.is_limited
-        for choose in (self._complementary, self._direct) if has_complement else (self._direct,):
-            weak = np.flatnonzero(found.error.total - found.error.merging > self._good)
-            if weak.size:
-                for contour, chosen in choose(s[weak], sign).items():
-                    same = weak[chosen]
-                    found.put_better(same, self._invert(s[same], sign, contour, most_work))
+        for contour, chosen in self._chosen(s, sign).items():
+            found.put(chosen, self._invert(s[chosen], sign, contour, most_work))
         return found
 
     @property
@@ -276,8 +259,8 @@ class ContourInversion:
 
     # Choice of contours.
 
-    def _direct(self, s: Floats, sign: int) -> dict[Contour, Integers]:
-        """Contours on the tail's own side, and the places of the values that each serves."""
+    def _chosen(self, s: Floats, sign: int) -> dict[Contour, Integers]:
+        """Contours, and the places of the values that each serves."""
         indices, log_p = self._tilts.choose(s, sign)
         chosen: dict[Contour, Integers] = {}
         for index in sorted(set(indices.tolist())):
@@ -293,15 +276,6 @@ class ContourInversion:
                 if not open_.size:
                     break
         return chosen
-
-    def _complementary(self, s: Floats, sign: int) -> dict[Contour, Integers]:
-        """The usual upper contour for lower tails, unless they are small."""
-        contour = Contour(1, self._tilts.usual, self._first_period(1, self._tilts.usual))
-        log_p = self._tilts.cheap_log_bound(s, -1)
-        is_near = self._tilts.is_within_excess(s, 1, log_p)
-        aliasing, _ = self._log_aliasing(s, contour, log_p)
-        is_near &= aliasing <= self._largest_aliasing(log_p)
-        return {contour: np.flatnonzero(is_near)} if is_near.any() else {}
 
     def _length(self, period: int) -> float:
         """Length of a period; a multiple of twice the span, if there is one."""
@@ -372,7 +346,7 @@ class ContourInversion:
         # A short first contour may be followed to a third beyond the usual length.
         most = min(affordable if n_nodes == first else max(affordable, 4 * first // 3), whole)
         longest = affordable if most_work < math.inf else 2 * affordable
-        is_too_long = first > longest and (most_work < math.inf or not self._tilts.few_blocks)
+        is_too_long = first > longest
         log_bound = self._tilts.cheap_log_bound(s, sign)
         is_far = self.may_be_limited and bool(np.all(log_bound < SETTINGS.log_far))
         is_costly = is_far and not self._is_dense and n_nodes * work > SETTINGS.costly_far
@@ -382,16 +356,15 @@ class ContourInversion:
         truncation = math.inf
         while open_.size:
             nodes = self._nodes(contour, n_nodes)
-            before, truncation = truncation, self._truncation(nodes, False)
+            before, truncation = truncation, self._truncation(nodes)
             if math.isinf(truncation):
                 break
             more = self._n_more(contour, n_nodes)
             is_long = n_nodes >= SETTINGS.patience * first
-            may_end = self._tilts.few_blocks or is_long
-            enough = max(self._enough, SETTINGS.decayed_slowly if may_end else 0.0)
+            enough = max(self._enough, SETTINGS.decayed_slowly if is_long else 0.0)
             if n_nodes > SETTINGS.part_of_work * affordable:
                 enough = max(enough, SETTINGS.decayed_late)
-            is_stuck = truncation > SETTINGS.progress * before and may_end and most < whole
+            is_stuck = truncation > SETTINGS.progress * before and is_long and most < whole
             is_last = is_stuck or n_nodes + more > most
             # No tail exceeds its bound, and no relative truncation is smaller than this.
             scale = np.exp(np.minimum(nodes.log_scale(s[open_]) - log_bound[open_], 50.0))
@@ -400,10 +373,7 @@ class ContourInversion:
             is_beyond = (left * scale > enough) & (left > 0.5 * rest)
             ready = open_[(rest * scale <= enough) | is_beyond | is_last]
             open_ = open_[~is_beyond]
-            # Nothing is left to decay where the terms beyond are below the rounding errors.
-            is_rough = is_stuck and truncation > SETTINGS.precision * nodes.sizes.sum()
-            tails = self._summed(s[ready], sign, contour, nodes, is_rough)
-            found.put(ready, tails)
+            found.put(ready, self._summed(s[ready], sign, contour, nodes))
             if is_last:
                 break
             error = found.error.at(open_)
@@ -415,30 +385,22 @@ class ContourInversion:
             n_nodes += more
         return found
 
-    def _summed(
-        self, s: Floats, sign: int, contour: Contour, nodes: Nodes, is_rough: bool
-    ) -> TailEstimates:
-        """Tails from the nodes of a contour; rough if the transform has not decayed."""
-        returns, is_rough = self._returns(contour), is_rough or self._is_coarse
+    def _summed(self, s: Floats, sign: int, contour: Contour, nodes: Nodes) -> TailEstimates:
+        """Tails from the nodes of a contour; unknown if the transform has not decayed."""
+        returns = self._returns(contour)
         log_bound = self._tilts.log_bound(s, sign)
         aliasing, are_complete = self._log_aliasing(s, contour, log_bound)
         log_p, unit = nodes.tail(s, sign, False, returns.behind(nodes.z.size), are_complete)
         known = np.isfinite(log_p)
         safe = np.where(known, log_p, 0.0)
-        truncation = (self._truncation(nodes, is_rough) + returns.beyond(nodes.z.size)) * unit
-        atoms = nodes.atom(s) * unit if is_rough and not self._span else np.zeros(s.shape)
-        # The transform of few blocks returns farther out than any node.
-        returns_anywhere = self._tilts.few_blocks and not nodes.is_whole
-        are_visible = (truncation > SETTINGS.decayed) | returns_anywhere
-        if are_visible.any():
-            # Often the largest part. Far out, where this outcome is not much rarer than p, the
-            # error exceeds 1e-2, and midpoints of bounds take over.
-            # None beyond s is commoner than the commonest under the tilt, moved there by the tilt.
-            is_own = contour.side == sign
-            commonest = self._log_commonest(nodes.theta if is_own else 0.0)
-            moved = is_own * nodes.theta * nodes.mean_less(s)
-            cluster = SETTINGS.cluster * exp_of_error(commonest + moved - safe)
-            atoms += np.where(are_visible, cluster, 0.0)
+        truncation = (self._truncation(nodes) + returns.beyond(nodes.z.size)) * unit
+        atoms = np.zeros(s.shape)
+        if self._tilts.few_blocks and not nodes.is_whole:
+            # The transform returns farther out than any node. No outcome beyond s is commoner than
+            # the commonest under the tilt, moved there by the tilt.
+            moved = nodes.theta * nodes.mean_less(s)
+            commonest = self._transform.log_commonest(nodes.theta)
+            atoms += SETTINGS.cluster * exp_of_error(commonest + moved - safe)
         size = nodes.sizes.sum() * unit
         rounding = SETTINGS.precision + self._transform.rounding * size
         # Unlike the transform, what is left out of it does not decay.
@@ -454,7 +416,6 @@ class ContourInversion:
             log_p, merging = without_merging(log_p, coarse, known, has_ties, doubt)
         if contour.side == sign:
             most = SETTINGS.largest_terms_dense if self._is_dense else SETTINGS.largest_terms
-            most = SETTINGS.largest_terms_coarse if is_rough else most
             rounding = np.where(size > most, np.inf, rounding)
         found = TailEstimates.of(
             np.minimum(log_p, 0.0),
@@ -467,16 +428,17 @@ class ContourInversion:
         )
         # A larger error would itself be a guess.
         usable = known & (log_p < 1e-6) & (found.error.total < 1.0)
+        accepted = accepted_error(self._tolerance, log_p)
+        usable &= truncation <= np.maximum(accepted, SETTINGS.largest_truncation)
         found.error.truncation[~usable] = np.inf
         return found
 
     @cached_method
-    def _truncation(self, nodes: Nodes, is_rough: bool) -> float:
+    def _truncation(self, nodes: Nodes) -> float:
         """Estimated sum of the sizes of the terms beyond the last node, without returns.
 
-        If the transform decays, the sums of sizes over successive parts of the contour go on to
-        fall as the last two did, and the last eighth is a lower limit. If it need not decay, the
-        sum over the second half. Infinite if some term is not known.
+        The sums of sizes over successive parts of the contour go on to fall as the last two did,
+        and the last eighth is a lower limit. Infinite if some term is not known.
         """
         if not np.isfinite(nodes.log_transform).all():
             return math.inf
@@ -484,8 +446,6 @@ class ContourInversion:
             return 0.0
         heights, n_nodes = nodes.sizes, nodes.z.size
         half = n_nodes // 2
-        if is_rough or self._is_coarse:
-            return float(heights[half:].sum())
         length = max(2, n_nodes // 8) if self._is_dense else half
         last, before = heights[-length:].sum(), heights[-2 * length : -length].sum()
         if not self._is_dense:
@@ -497,8 +457,7 @@ class ContourInversion:
     @cached_method
     def _returns(self, contour: Contour) -> Returns:
         """Samples behind the first nodes, which are kept; no others may be known before."""
-        # The transform of few blocks returns everywhere.
-        follow = self._span > 0.0 and not (self._transform.merged or self._tilts.few_blocks)
+        follow = self._span > 0.0 and not self._transform.merged
         transform = partial(self._log_transform, contour)
         # Short first contours end while the transform decays.
         first, start = self._n_first(contour), self._n_usual(contour)
@@ -557,9 +516,7 @@ class ContourInversion:
         """The longest contour that is affordable."""
         work = self._transform.work(*self._tilt(contour))
         most_work = self._most_work
-        if self._tilts.few_blocks:
-            most_work = SETTINGS.most_work_of_few_blocks
-        elif self._effort < 1.0 and not self._transform.merged:
+        if self._effort < 1.0 and not self._transform.merged:
             most_work = SETTINGS.most_work_rough
         most = int(np.clip(most_work / work, SETTINGS.fewest_nodes, SETTINGS.most_nodes))
         # A whole period of few blocks, whose transform need not decay, is all of the distribution.

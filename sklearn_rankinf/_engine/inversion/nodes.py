@@ -168,18 +168,6 @@ class Nodes:
         safe = np.where(positive, log_p, 0.0)
         return log_p, np.exp(np.minimum(log_scale - safe, 50.0))
 
-    def atom(self, s: Floats) -> Floats:
-        """Half the mass at each s as far as the second half of the nodes resolves it.
-
-        ``P(S = s)`` is the mean of ``E exp(z S) exp(-z s)`` along the contour. On the scale of the
-        sums of `tail`.
-        """
-        terms = np.exp(self.log_transform - self.log_transform[0].real)
-        half = terms.size // 2
-        terms[:half] = 0.0
-        mean = np.abs(self._sum(terms, s)) / (terms.size - half)
-        return np.asarray(mean * np.pi / (2.0 * self.step))
-
     def cut(self, s: Floats, sign: int, log_p: Floats) -> Floats:
         """The largest relative change of tapered tails on shorter contours."""
         most = np.zeros(s.shape)

@@ -41,15 +41,13 @@ class TiltSettings:
     usual_of_few: int = 3
     few: float = 40.0
     apart: int = 4
+    # Largest excess of the exponent, of dense distributions, and of few blocks, whose transform
+    # returns.
+    excess: float = 8.0
+    excess_dense: float = 12.5
+    excess_few_blocks: float = 1.0
     # A Chernoff bound of the other side's tail needs tilts up to this many beyond the one in use.
     beyond: int = 2
-    # Largest excess of the exponent: of dense distributions, of others, of those that have fewer
-    # than n_smooth counted positives, and of few blocks, whose transform returns.
-    excess_dense: float = 12.5
-    excess: float = 8.0
-    excess_coarse: float = 4.0
-    excess_few_blocks: float = 1.0
-    n_smooth: float = 4.0
     # A tilt between those of the ladder, at fractions of their distance, is used if
     # a parabola through three exponents promises a bound that is lower by this.
     worth_refining: float = 4.0
@@ -71,14 +69,10 @@ class TiltSettings:
     few_deviations: float = 12.0
     # Distances of tilts whose Chernoff bounds hold aliases down.
     distances: tuple[float, ...] = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0)
-    # The excess of the usual upper tilt for lower tails, its complements, may be larger by this.
-    complement: float = 2.0
-    # Distributions of at least exp(dense) placements are dense. Under a tilt with entropy eta their
-    # transforms fall to about exp(-decay eta) of the largest value, and must fall by exp(-margin)
-    # more than the excess.
+    # Distributions of at least exp(dense) placements are dense, but those of few blocks, or with
+    # fewer than n_smooth counted positives.
     dense: float = 90.0
-    decay: float = 0.4
-    margin: float = 20.0
+    n_smooth: float = 4.0
 
 
 TILTS = TiltSettings()
@@ -122,8 +116,7 @@ class Tilts:
         self.scales = {1: upper, -1: lower}
         self.support = support
         self.few_blocks = transform.n_blocks <= FEW_BLOCKS and not transform.merged
-        self.is_coarse = self.few_blocks or transform.n_counted < TILTS.n_smooth
-        is_rough |= self.is_coarse
+        is_rough |= self.few_blocks or transform.n_counted < TILTS.n_smooth
         self.are_few = -transform.log_placement < TILTS.few
         self._usual = TILTS.usual_of_few if self.are_few else TILTS.usual
         self.is_dense = not is_rough and -transform.log_placement >= TILTS.dense
@@ -133,18 +126,6 @@ class Tilts:
     def theta(self, side: int, index: ArrayLike) -> Floats:
         """Tilts of the given indices, positive on side 1 and negative on side -1."""
         return np.asarray(side * TILTS.ratio ** np.asarray(index, dtype=float) / self.scales[side])
-
-    @property
-    def usual(self) -> float:
-        """Index of the tilt that values near the mean share."""
-        return float(TILTS.first + self._usual)
-
-    def is_within_excess(self, s: Floats, side: int, log_p: Floats) -> NDArray[np.bool_]:
-        """Whether the usual tilt of a side serves tails of the other side with the bounds."""
-        place = self._usual
-        thetas, log_mgfs = self.ladder(side, place + 1)
-        excess = log_mgfs[place] - thetas[place] * s - log_p
-        return np.asarray(excess <= self._excesses(side, np.array([place])) + TILTS.complement)
 
     @cached_method
     def ladder(self, side: int, n_tilts: int) -> tuple[Floats, Floats]:
@@ -164,23 +145,22 @@ class Tilts:
 
     def choose(self, s: Floats, side: int) -> tuple[Floats, Floats]:
         """Index of a tilt for each value, shared by neighbours; log of the best Chernoff bound."""
-        index, bound = np.empty(s.shape), np.empty(s.shape)
+        index, bounds = np.empty(s.shape), np.empty(s.shape)
+        usual = TILTS.excess_dense if self.is_dense else TILTS.excess
+        excess = TILTS.excess_few_blocks if self.few_blocks else usual
         for at, exponents in self._exponents(s, side):
-            index[at], bound[at] = self._chosen(exponents, s[at], side)
-        return index, bound
-
-    def _chosen(
-        self, exponents: NDArray[np.float64], s: Floats, side: int
-    ) -> tuple[Floats, Floats]:
-        best, lowest = exponents.argmin(axis=0), np.minimum(exponents.min(axis=0), 0.0)
-        refined, bound = self._refined(exponents, best, lowest, s, side)
-        order, excesses = self._preferred(side, exponents.shape[0] - 1)
-        fine = exponents[order] - bound <= excesses[:, None]
-        if not self.is_dense:
-            # A steeper tilt bounds the tail as well, but far tails are rougher.
-            fine &= np.less_equal.outer(order, np.maximum(best, self._usual))
-        place = np.where(fine.any(axis=0), order[fine.argmax(axis=0)], refined)
-        return place + float(TILTS.first), bound
+            best, lowest = exponents.argmin(axis=0), np.minimum(exponents.min(axis=0), 0.0)
+            refined, bounds[at] = self._refined(exponents, best, lowest, s[at], side)
+            # Gentle tilts are farther from jumps of the tilted distribution.
+            places = np.arange(exponents.shape[0] - 1)
+            is_shared = (places >= self._usual) & ((places - self._usual) % TILTS.apart == 0)
+            order = np.append(places[is_shared], places[~is_shared])
+            fine = exponents[order] - bounds[at] <= excess
+            if not self.is_dense:
+                # A steeper tilt bounds the tail as well, but far tails are rougher.
+                fine &= np.less_equal.outer(order, np.maximum(best, self._usual))
+            index[at] = np.where(fine.any(axis=0), order[fine.argmax(axis=0)], refined)
+        return index + float(TILTS.first), bounds
 
     def saddle(self, s: Floats, side: int) -> Floats:
         """Index of a tilt near the saddle point of each value, which neighbouring values share.
@@ -266,14 +246,6 @@ class Tilts:
             log_mgfs = self._transform.log_mgfs(thetas)
         log_mgfs = np.where(np.isnan(log_mgfs), math.inf, log_mgfs)
         return np.append(0.0, thetas), np.append(0.0, log_mgfs)
-
-    @cached_method
-    def _preferred(self, side: int, n_places: int) -> tuple[NDArray[np.int64], Floats]:
-        """Places of the ladder, those that values share first, and the largest excesses there."""
-        places = np.arange(n_places)
-        is_shared = (places >= self._usual) & ((places - self._usual) % TILTS.apart == 0)
-        order = places[np.lexsort((places, places % 2, ~is_shared))]
-        return order, self._excesses(side, order)
 
     def log_bound(self, s: Floats, side: int, enough: float = -math.inf) -> Floats:
         """Log of the Chernoff bound of the tail at each s; not the lowest if it is enough."""
@@ -378,22 +350,6 @@ class Tilts:
         """Log transform at a tilt between those of the ladder; inf if not known."""
         value = float(self._transform.log_mgfs(np.array([theta]))[0])
         return math.inf if math.isnan(value) else value
-
-    def _excesses(self, side: int, places: NDArray[np.int64]) -> Floats:
-        """Largest excess of the exponent for tilts at places of the ladder."""
-        if self.is_dense:
-            return self._limits(side, int(places.max()) + 2)[places]
-        most = TILTS.excess_coarse if self.is_coarse else TILTS.excess
-        return np.full(places.shape, TILTS.excess_few_blocks if self.few_blocks else most)
-
-    @cached_method
-    def _limits(self, side: int, n_tilts: int) -> Floats:
-        """Largest excess for each tilt of a dense distribution, from its entropy."""
-        thetas, log_mgfs = self.ladder(side, n_tilts)
-        with np.errstate(invalid="ignore"):
-            entropy = log_mgfs - thetas * np.gradient(log_mgfs, thetas)
-            limits = TILTS.decay * (entropy - self._transform.log_placement) - TILTS.margin
-        return np.where(np.isfinite(limits), np.minimum(limits, TILTS.excess_dense), -np.inf)
 
 
 class TiltsOfPaths(Tilts):
