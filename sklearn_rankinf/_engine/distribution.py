@@ -439,7 +439,7 @@ class ComputedDistribution(BothSides):
         if beyond.size:
             counted, side = self._form.value(t[beyond], sign)
             log_p[beyond] = self._tails.log_upper_bound(counted, side)
-            if self._tails.merges:
+            if self._tails.merges and self._tails.lists_blocks:
                 # Of many blocks no band is computed, but of merged ones that never add less.
                 tails, form = self._bounding_tails(side)
                 upper = tails.log_upper_bound(*form.value(counted, side))

@@ -618,7 +618,7 @@ class Tails:
         less (sign 1) or more (sign -1). Where too many paths would have to be bounded, it is that
         of few merged blocks, and less sharp.
         """
-        if self._transform is not None or self._n_blocks > SETTINGS.most_blocks_of_bounds:
+        if self._transform is not None or not self.lists_blocks:
             return self.log_bound(t, sign)
         ratio = 0.0 if self._n_blocks <= SETTINGS.unmerged_up_to else SETTINGS.ratio_far
         blocks = self.bounding_blocks(sign, ratio)
@@ -662,6 +662,11 @@ class Tails:
     def merges(self) -> bool:
         """Whether far blocks are merged in contours."""
         return self._n_blocks > SETTINGS.merge_above and self._transform is None
+
+    @property
+    def lists_blocks(self) -> bool:
+        """Whether blocks are few enough to be listed one by one for bounds."""
+        return self._n_blocks <= SETTINGS.most_blocks_of_bounds
 
     def bounding_blocks(self, sign: int, ratio: float = SETTINGS.ratio) -> Increments:
         """Merged blocks that never add less (sign 1) or more (sign -1)."""

@@ -404,3 +404,11 @@ def test_what_misses_leave_of_a_large_sum_is_rounded(monkeypatch, finer):
         for sign, p in ((1, p_greater), (-1, p_less)):
             lower, upper = found._tail_bounds.bounds(*form.value(values, sign))
             assert np.all((lower <= p * (1.0 + 1e-12)) & (p <= upper * (1.0 + 1e-12)))
+
+
+def test_a_list_that_is_too_long_to_be_listed_has_a_bound():
+    # One hit among the first 14 ranks, of probability 14 m / n, gives a value of 1 / 1400 at least.
+    n, m, x = 10**8, 100, 0.0007
+    null = ComputedDistribution(AveragePrecision(), n, m, None)
+    (bound,) = null._log_upper_bound(np.array([x]), 1)
+    assert math.log(14 * m / n) - 0.01 < bound < 0.0
