@@ -107,6 +107,7 @@ def log_tail(h: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike, sign: int =
 
 
 def _in_parts(function: Callable[[_Tables], Floats], flat: _Tables) -> Floats:
+    """A function of many tables, computed for some of them at a time."""
     parts = (slice(i, i + _AT_ONCE) for i in range(0, max(1, flat.h.size), _AT_ONCE))
     return np.concatenate([function(flat[part]) for part in parts])
 

@@ -436,8 +436,9 @@ def test_shared_contours_against_contours_of_the_best_tilts(
     ("n_samples", "n_positives", "decays"),
     [
         (22, 8, False),
+        (20, 15, False),
+        (18, 9, False),
         (24, 11, True),
-        pytest.param(18, 9, False, marks=pytest.mark.long),
         pytest.param(40, 5, False, marks=pytest.mark.long),
         pytest.param(100, 3, False, marks=pytest.mark.long),
         pytest.param(25, 8, True, marks=pytest.mark.long),

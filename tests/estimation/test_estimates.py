@@ -44,7 +44,8 @@ def weight_derivatives(metric, y_true, y_score):
 
 @lru_cache
 def _weight_derivatives(metric, y_true, y_score):
-    step, moves = 1e-4, 1e-4 * np.eye(len(y_true))
+    step = 1e-4
+    moves = step * np.eye(len(y_true))
     y_true, y_score = np.array(y_true), np.array(y_score)
     with config_context(skip_parameter_validation=True):
         differences = [

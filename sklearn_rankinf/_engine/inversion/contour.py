@@ -214,7 +214,7 @@ class ContourInversion:
             s = whole * self._span
         found = TailEstimates.unknown(s.shape)
         for contour, chosen in self._chosen(s, sign).items():
-            found.put(chosen, self._invert(s[chosen], sign, contour, most_work))
+            found.put(chosen, self._invert(s[chosen], contour, most_work))
         return found
 
     @property
@@ -332,7 +332,7 @@ class ContourInversion:
 
     # Sums along contours.
 
-    def _invert(self, s: Floats, sign: int, contour: Contour, most_work: float) -> TailEstimates:
+    def _invert(self, s: Floats, contour: Contour, most_work: float) -> TailEstimates:
         """Tails from one contour, extended until the truncation is negligible.
 
         Its lengths form a fixed sequence, and each value takes the first one that is enough for it,
@@ -346,11 +346,10 @@ class ContourInversion:
         # A short first contour may be followed to a third beyond the usual length.
         most = min(affordable if n_nodes == first else max(affordable, 4 * first // 3), whole)
         longest = affordable if most_work < math.inf else 2 * affordable
-        is_too_long = first > longest
-        log_bound = self._tilts.cheap_log_bound(s, sign)
+        log_bound = self._tilts.cheap_log_bound(s, contour.side)
         is_far = self.may_be_limited and bool(np.all(log_bound < SETTINGS.log_far))
         is_costly = is_far and not self._is_dense and n_nodes * work > SETTINGS.costly_far
-        if is_too_long or is_costly:
+        if first > longest or is_costly:
             return found
         returns = self._returns(contour)
         truncation = math.inf
@@ -373,7 +372,7 @@ class ContourInversion:
             is_beyond = (left * scale > enough) & (left > 0.5 * rest)
             ready = open_[(rest * scale <= enough) | is_beyond | is_last]
             open_ = open_[~is_beyond]
-            found.put(ready, self._summed(s[ready], sign, contour, nodes))
+            found.put(ready, self._summed(s[ready], contour, nodes))
             if is_last:
                 break
             error = found.error.at(open_)
@@ -385,22 +384,22 @@ class ContourInversion:
             n_nodes += more
         return found
 
-    def _summed(self, s: Floats, sign: int, contour: Contour, nodes: Nodes) -> TailEstimates:
+    def _summed(self, s: Floats, contour: Contour, nodes: Nodes) -> TailEstimates:
         """Tails from the nodes of a contour; unknown if the transform has not decayed."""
-        returns = self._returns(contour)
+        returns, sign = self._returns(contour), contour.side
         log_bound = self._tilts.log_bound(s, sign)
         aliasing, are_complete = self._log_aliasing(s, contour, log_bound)
         log_p, unit = nodes.tail(s, sign, False, returns.behind(nodes.z.size), are_complete)
         known = np.isfinite(log_p)
         safe = np.where(known, log_p, 0.0)
         truncation = (self._truncation(nodes) + returns.beyond(nodes.z.size)) * unit
-        atoms = np.zeros(s.shape)
+        atoms: Floats = np.zeros(s.shape)
         if self._tilts.few_blocks and not nodes.is_whole:
             # The transform returns farther out than any node. No outcome beyond s is commoner than
             # the commonest under the tilt, moved there by the tilt.
             moved = nodes.theta * nodes.mean_less(s)
             commonest = self._transform.log_commonest(nodes.theta)
-            atoms += SETTINGS.cluster * exp_of_error(commonest + moved - safe)
+            atoms = SETTINGS.cluster * exp_of_error(commonest + moved - safe)
         size = nodes.sizes.sum() * unit
         rounding = SETTINGS.precision + self._transform.rounding * size
         # Unlike the transform, what is left out of it does not decay.
@@ -414,9 +413,8 @@ class ContourInversion:
             has_ties = self._transform.merges_ties
             doubt = DOUBT_FAR_UP if self._transform.is_limited else DOUBT_OF_MERGING
             log_p, merging = without_merging(log_p, coarse, known, has_ties, doubt)
-        if contour.side == sign:
-            most = SETTINGS.largest_terms_dense if self._is_dense else SETTINGS.largest_terms
-            rounding = np.where(size > most, np.inf, rounding)
+        most = SETTINGS.largest_terms_dense if self._is_dense else SETTINGS.largest_terms
+        rounding = np.where(size > most, np.inf, rounding)
         found = TailEstimates.of(
             np.minimum(log_p, 0.0),
             "contour",

@@ -178,6 +178,7 @@ class RankingTransform:
     def log_placement(self) -> float:
         return -log_binomial(self._increments.n_samples, self._n_positives)
 
+    @cached_method
     def log_commonest(self, theta: float) -> float:
         """Log null probability of the outcome that is commonest under a tilt, or nearly so.
 

@@ -41,8 +41,8 @@ class TiltSettings:
     usual_of_few: int = 3
     few: float = 40.0
     apart: int = 4
-    # Largest excess of the exponent, of dense distributions, and of few blocks, whose transform
-    # returns.
+    # Largest excess of the exponent; that of dense distributions; and that of few blocks, whose
+    # transform returns.
     excess: float = 8.0
     excess_dense: float = 12.5
     excess_few_blocks: float = 1.0
