@@ -8,6 +8,7 @@ from sklearn_rankinf._estimation.binormal_curve import (
     binormal_average_precision_score,
 )
 from sklearn_rankinf._estimation.comparison import metric_comparison_test
+from sklearn_rankinf._estimation.curves import metric_curve
 from sklearn_rankinf._estimation.intervals import metric_interval
 from sklearn_rankinf._estimation.multiple_comparison import (
     metric_multiple_comparison_test,
@@ -48,6 +49,7 @@ from sklearn_rankinf._planning.simulation import (
     metric_interval_width,
 )
 from sklearn_rankinf._plot.comparison import ComparisonDisplay
+from sklearn_rankinf._plot.curve import CurveDisplay
 from sklearn_rankinf._plot.interval import IntervalDisplay
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
 from sklearn_rankinf._plot.power import PowerDisplay
@@ -84,6 +86,7 @@ __all__ = [
     "Bedroc",
     "BinormalPrecisionRecallCurve",
     "ComparisonDisplay",
+    "CurveDisplay",
     "DiscountedCumulativeGain",
     "EnrichmentAtK",
     "FScoreAtK",
@@ -115,6 +118,7 @@ __all__ = [
     "mean_average_precision_score",
     "metric_comparison_power",
     "metric_comparison_test",
+    "metric_curve",
     "metric_interval",
     "metric_interval_width",
     "metric_multiple_comparison_test",

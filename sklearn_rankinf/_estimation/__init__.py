@@ -5,6 +5,9 @@ limits          intervals and tests from values, variances and counts
 intervals       confidence intervals of a metric
 binormal        the binormal model of scores
 binormal_curve  the precision-recall curve of the binormal model
+regions         limits of recall at every k, and their critical value
+curve_kinds     the axes of curves, and how each is read from a region
+curves          curves with pointwise and simultaneous limits, and differences of two
 comparison      comparison of two rankings
 comparison_methods  the methods of comparisons, one table
 multiple_comparison  comparison of several rankings
@@ -19,6 +22,8 @@ from sklearn_rankinf._estimation.comparison import (
     metric_comparison_test,
 )
 from sklearn_rankinf._estimation.comparison_methods import COMPARISONS, Difference
+from sklearn_rankinf._estimation.curve_kinds import CURVES
+from sklearn_rankinf._estimation.curves import MetricCurve, MetricCurveDifference, metric_curve
 from sklearn_rankinf._estimation.estimates import (
     Estimate,
     MetricIntervalResult,

@@ -33,7 +33,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import bdtr, betaincinv, expit, logit, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import bdtr, betaincinv, expit, logit, ndtr, ndtri, stdtr, stdtrit, xlog1py
 
 from sklearn_rankinf._statistics import Floats, Integers, log_pmf, log_tail
 
@@ -46,6 +46,8 @@ _END = 8.0 * float(np.finfo(float).eps)
 _ROUNDING = 1e-13
 # Bisections of the unit interval: 2**-64 is below the resolution of floats near 1.
 _HALVINGS = 64
+# Newton's steps on a convex function; a few suffice.
+_NEWTON_STEPS = 60
 # Golden sections: the angle is then within 1e-9, and a value at its maximum within 1e-18.
 _GOLDEN, _SECTIONS = (math.sqrt(5.0) - 1.0) / 2.0, 36
 
@@ -191,32 +193,136 @@ def recall_limits(
     .. math:: (h/m - \kappa)^2
               = t^2 [(1 - L)^2 \kappa (1 - \kappa) / m + L^2 n_0 f (1 - f) / m^2],
 
-    where ``f = (k - m kappa) / n0`` is the share of the negatives in the top k, so that
-    ``n0 f (1 - f) / m**2 = (k/m - kappa)((n0 - k)/m + kappa) / n0``. In ``x = kappa - h/m`` that
-    is ``lead x**2 - linear x - rest = 0`` with ``lead > 0`` and ``rest >= 0``: one root on either
-    side of the estimate. Recall of any ranking is between ``(k - n0) / m`` and ``k / m``, and
-    within ``[0, 1]``; these are the limits for a single positive.
+    where ``f = (k - m kappa) / n0`` is the share of the negatives in the top k. Recall of any
+    ranking is between ``(k - n0) / m`` and ``k / m``, and within ``[0, 1]``; these are the limits
+    for a single positive.
     """
-    m, k = _floats(n_positives), _floats(k)
-    n0 = _floats(n_samples) - m
-    slope = _floats(slope)
-    estimate, most, rest_of_negatives = _floats(hits) / m, k / m, (n0 - k) / m
-    square = t_quantile(m - 1.0, confidence_level) ** 2
-    by_positives = square * (1.0 - slope) ** 2 / m
+    m = _floats(n_positives)
+    top = TopFraction.of_sample(hits, k, slope, n_samples, n_positives)
+    low, high = score_limits(top, t_quantile(m - 1.0, confidence_level))
+    return np.where(m < 2.0, top.lowest, low), np.where(m < 2.0, top.highest, high)
+
+
+class TopFraction(NamedTuple):
+    """Hits and misses in the top fraction of a population, and what recall there may be.
+
+    A fraction f of a population with prevalence pi lies above the threshold. Recall kappa and the
+    false-positive rate phi there add up: ``pi kappa + (1 - pi) phi = f``. `all_hits` is
+    ``f / pi``, the recall if all of them were positives, and `others` is ``(1 - f) / pi - 1``, so
+    that ``(1 - phi) (1 - pi) / pi = others + kappa``. The slope is the probability of a positive at
+    the threshold.
+    """
+
+    hits: Floats
+    misses: Floats
+    slope: Floats
+    n_positives: Floats
+    n_negatives: Floats
+    all_hits: Floats
+    others: Floats
+
+    @classmethod
+    def of_sample(
+        cls, hits: Numbers, k: Numbers, slope: Numbers, n_samples: Numbers, n_positives: Numbers
+    ) -> TopFraction:
+        """The first k of a population with the prevalence of the sample."""
+        m, k, h = _floats(n_positives), _floats(k), _floats(hits)
+        n0 = _floats(n_samples) - m
+        return cls(h, k - h, _floats(slope), m, n0, k / m, (n0 - k) / m)
+
+    @property
+    def recall(self) -> Floats:
+        return np.asarray(self.hits / self.n_positives)
+
+    @property
+    def lowest(self) -> Floats:
+        """Recall if as few as possible of those above the threshold are positives."""
+        return np.maximum(-self.others, 0.0)
+
+    @property
+    def highest(self) -> Floats:
+        return np.minimum(self.all_hits, 1.0)
+
+
+def score_limits(top: TopFraction, critical_value: Numbers) -> tuple[Floats, Floats]:
+    """The least and the largest recall whose distance from the observed one is allowed.
+
+    It is at most the critical value times the standard error for this recall. In
+    ``x = kappa - h/m`` that is ``lead x**2 - linear x - rest <= 0`` with ``lead > 0`` and
+    ``rest >= 0``: one root on either side of the estimate.
+    """
+    estimate, square = top.recall, np.square(critical_value)
+    by_positives = square * (1.0 - top.slope) ** 2 / top.n_positives
     # Without negatives recall is k / m, and so are both limits.
-    by_negatives = square * slope**2 / np.maximum(n0, 1.0)
+    by_negatives = square * top.slope**2 / np.maximum(top.n_negatives, 1.0)
     lead = 1.0 + by_positives + by_negatives
     linear = by_positives * (1.0 - 2.0 * estimate)
-    linear += by_negatives * (most - rest_of_negatives - 2.0 * estimate)
+    linear += by_negatives * (top.all_hits - top.others - 2.0 * estimate)
     rest = by_positives * estimate * (1.0 - estimate)
-    rest += by_negatives * (most - estimate) * (rest_of_negatives + estimate)
+    rest += by_negatives * (top.all_hits - estimate) * (top.others + estimate)
     root = np.sqrt(linear**2 + 4.0 * lead * np.maximum(rest, 0.0))
     low, high = estimate + (linear - root) / (2.0 * lead), estimate + (linear + root) / (2.0 * lead)
-    lowest, highest = np.maximum(-rest_of_negatives, 0.0), np.minimum(most, 1.0)
-    return (
-        np.where(m < 2.0, lowest, np.clip(low, lowest, estimate)),
-        np.where(m < 2.0, highest, np.clip(high, estimate, highest)),
-    )
+    return np.clip(low, top.lowest, estimate), np.clip(high, estimate, top.highest)
+
+
+def likelihood_ratio_limits(top: TopFraction, critical_value: Numbers) -> tuple[Floats, Floats]:
+    """The least and the largest recall by the likelihood ratio, with an effective sample size.
+
+    With p the observed recall they are all kappa with ``2 n_e KL(p, kappa) <= c**2``, where KL is
+    the divergence of two Bernoulli distributions, and ``n_e = p~ (1 - p~) / V`` with V the variance
+    of recall at ``p~ = (h + 1/2) / (m + 1)`` and at the false-positive rate
+    ``(w + 1/2) / (n0 + 1)``.
+    """
+    variance, p = variance_of_recall(top), top.recall
+    smooth = (top.hits + 0.5) / (top.n_positives + 1.0)
+    reach = np.square(critical_value) * variance / (2.0 * smooth * (1.0 - smooth))
+    low, high = _nearest_bernoulli(p, reach), 1.0 - _nearest_bernoulli(1.0 - p, reach)
+    return np.clip(low, top.lowest, p), np.clip(high, p, top.highest)
+
+
+def variance_of_recall(top: TopFraction) -> Floats:
+    """Variance of recall in the top fraction, with half a hit and half a miss added."""
+    m, n0 = top.n_positives, top.n_negatives
+    p, q = (top.hits + 0.5) / (m + 1.0), (top.misses + 0.5) / (n0 + 1.0)
+    q = np.clip(q, 0.5 / (n0 + 1.0), 1.0 - 0.5 / (n0 + 1.0))
+    # The odds of a negative, (1 - pi) / pi.
+    odds = top.all_hits + top.others
+    of_positives = (1.0 - top.slope) ** 2 * p * (1.0 - p) / m
+    of_negatives = (top.slope * odds) ** 2 * q * (1.0 - q) / np.maximum(n0, 1.0)
+    return np.asarray(of_positives + of_negatives)
+
+
+def union_limits(top: TopFraction, critical_value: Numbers) -> tuple[Floats, Floats]:
+    """The wider of the score and the likelihood-ratio limits of recall, on each side.
+
+    Score limits are too short if few positives are missed, likelihood-ratio limits at the ends.
+    """
+    score, ratio = score_limits(top, critical_value), likelihood_ratio_limits(top, critical_value)
+    return np.minimum(score[0], ratio[0]), np.maximum(score[1], ratio[1])
+
+
+def _nearest_bernoulli(p: Floats, reach: Floats) -> Floats:
+    """The smallest q below p with ``KL(p, q) <= reach``, for Bernoulli distributions.
+
+    The divergence is convex in log q, so that Newton's method, from below the root, stays below it.
+    It starts at the larger of two lower bounds: Pinsker's, and without ``-(1 - p) log(1 - q)``.
+    """
+    p, reach = np.broadcast_arrays(p, reach)
+    where = (p > 0.0) & (reach > 0.0)
+    q, p, reach = np.where(reach > 0.0, 0.0, p), p[where], reach[where]
+    entropy = p * np.log(p) + xlog1py(1.0 - p, -p)
+    with np.errstate(under="ignore"):
+        least = np.exp((xlog1py(1.0 - p, -p) - reach) / p) * p
+    root = np.maximum(np.maximum(least, p - np.sqrt(reach / 2.0)), np.finfo(float).tiny)
+    for _ in range(_NEWTON_STEPS):
+        excess = entropy - p * np.log(root) - xlog1py(1.0 - p, -root) - reach
+        # The derivative by log q is (q - p) / (1 - q).
+        step = excess * (1.0 - root) / (p - root)
+        root = np.minimum(root * np.exp(np.maximum(step, 0.0)), p * (1.0 - _END))
+        if np.all(step <= _END):
+            break
+    q[where] = root
+    return q
 
 
 def clopper_pearson_limits(

@@ -140,6 +140,20 @@ def largest_pvalue(
     return float(_tail(rows.shape[1], df)(statistic, highest).mean())
 
 
+def maximum_quantile(
+    correlation: Floats,
+    df: float,
+    level: float,
+    rng: np.random.Generator,
+    *,
+    n_directions: int = N_DIRECTIONS // 12,
+) -> float:
+    """Quantile of the largest absolute value of t statistics with a correlation matrix."""
+    rows = _in_fewest_dimensions(_root(correlation))
+    highest = _highest(rows, n_directions, True, rng)
+    return _critical_value(highest, rows, df, 1.0 - level)
+
+
 def _critical_value(highest: Floats, rows: Floats, df: float, alpha: float) -> float:
     """The size that the largest statistic reaches with probability alpha.
 

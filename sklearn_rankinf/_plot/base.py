@@ -17,6 +17,7 @@ from sklearn_rankinf._ranking import (
     holds_rankers,
 )
 from sklearn_rankinf._results import shortened
+from sklearn_rankinf._statistics import Floats
 
 
 def import_pyplot(what: str) -> Any:
@@ -78,6 +79,10 @@ def legend_place(ax: Any) -> dict[str, Any]:
     return {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
 
 
+# Number of columns of a plot; a line has at most four points in each.
+N_COLUMNS = 1500
+# Above this number of samples an axis of samples is logarithmic.
+MANY_SAMPLES = 2000
 # Longer names are shortened in legends and on axes.
 _MAX_LENGTH = 28
 REFERENCE_LINE: Mapping[str, Any] = {"color": "k", "linestyle": "--", "linewidth": 1.0}
@@ -361,3 +366,21 @@ class RankersDisplay(ScoresDisplay):
 def short(name: Any) -> str:
     """A name for a legend or an axis."""
     return shortened(name, _MAX_LENGTH)
+
+
+def thinned(x: Floats, y: Floats, log_scale: bool) -> tuple[Floats, Floats]:
+    """Thin a line to its first, last, smallest and largest value in each column of a plot."""
+    if x.size <= 4 * N_COLUMNS:
+        return x, y
+    position = np.log(x) if log_scale else x
+    span = position[-1] - position[0]
+    column = ((position - position[0]) * (N_COLUMNS / span)).astype(np.int64)
+    starts = np.flatnonzero(np.diff(column, prepend=-1))
+    lengths = np.diff(starts, append=x.size)
+    kept = [starts, starts + lengths - 1]
+    for extreme in (np.minimum, np.maximum):
+        values = np.repeat(extreme.reduceat(y, starts), lengths)
+        reached = np.flatnonzero(y == values)
+        kept.append(reached[np.flatnonzero(np.diff(column[reached], prepend=-1))])
+    at = np.unique(np.concatenate(kept))
+    return x[at], y[at]

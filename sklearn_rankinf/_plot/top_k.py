@@ -9,6 +9,8 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_rankinf._plot.base import (
+    MANY_SAMPLES,
+    N_COLUMNS,
     REFERENCE_LINE,
     RankersDisplay,
     blended,
@@ -17,17 +19,14 @@ from sklearn_rankinf._plot.base import (
     merged_style,
     short,
     side_by_side,
+    thinned,
 )
 from sklearn_rankinf._ranking import check_levels, check_option
 from sklearn_rankinf._significance import TopKSignificanceCurve, top_k_significance_curve
-from sklearn_rankinf._statistics import Floats, Integers
+from sklearn_rankinf._statistics import Floats
 
 # The level that is drawn if only one can be drawn.
 _USUAL_ALPHA = 0.05
-# Above this number of samples the axis is logarithmic.
-_MANY_SAMPLES = 2000
-# Number of columns of a plot; a line has at most four points in each.
-_N_COLUMNS = 1500
 # Height of a ranker's row of runs, as a fraction of the axes.
 _ROW = 0.025
 # Colour intensity for the largest alpha and for the smallest alpha.
@@ -404,7 +403,7 @@ class _Picture:
         )
         levels = _levels_drawn(first.alpha, alpha, same_bounds)
         if log_scale is None:
-            log_scale = y_axis != "gain" and max(n for n, _ in sizes) > _MANY_SAMPLES
+            log_scale = y_axis != "gain" and max(n for n, _ in sizes) > MANY_SAMPLES
         return cls(curves, y_axis, log_scale, levels, other is None, same_bounds)
 
     @property
@@ -452,7 +451,7 @@ class _Picture:
         y = hits * self._unit(curve)
         if self.view.per_sample:
             y /= k
-        return _thinned(self.places(curve, k), y, self.log_scale)
+        return thinned(self.places(curve, k), y, self.log_scale)
 
     def places(self, curve: TopKSignificanceCurve, k: Any) -> Any:
         return k * (100.0 / curve.n_samples) if self.view.in_percent else k
@@ -558,9 +557,9 @@ def _bent(k: Floats, hits: Floats, log_scale: bool) -> tuple[Floats, Floats]:
     first, last = max(float(k[0]), 1.0), float(k[-1])
     if last <= first:
         return k[k >= 1.0], hits[k >= 1.0]
-    columns = (np.geomspace if log_scale else np.linspace)(first, last, _N_COLUMNS)
+    columns = (np.geomspace if log_scale else np.linspace)(first, last, N_COLUMNS)
     # The line is exact at all cut-offs, unless there are more cut-offs than columns.
-    cuts = np.arange(first, last) if last - first < _N_COLUMNS else np.round(columns)
+    cuts = np.arange(first, last) if last - first < N_COLUMNS else np.round(columns)
     grid = np.setdiff1d(np.concatenate([columns, cuts]), k)
     at = np.searchsorted(k, grid)
     inside = (at > 0) & (at < k.size)
@@ -568,21 +567,3 @@ def _bent(k: Floats, hits: Floats, log_scale: bool) -> tuple[Floats, Floats]:
     hits = np.insert(hits, at, np.interp(grid, k, hits))
     k = np.insert(k, at, grid)
     return k[k >= 1.0], hits[k >= 1.0]
-
-
-def _thinned(x: Floats, y: Floats, log_scale: bool) -> tuple[Floats, Floats]:
-    """Thin a line to its first, last, smallest and largest value in each column of a plot."""
-    if x.size <= 4 * _N_COLUMNS:
-        return x, y
-    position = np.log(x) if log_scale else x
-    span = position[-1] - position[0]
-    column = ((position - position[0]) * (_N_COLUMNS / span)).astype(np.int64)
-    starts = np.flatnonzero(np.diff(column, prepend=-1))
-    lengths = np.diff(starts, append=x.size)
-    kept = [starts, starts + lengths - 1]
-    for extreme in (np.minimum, np.maximum):
-        values = np.repeat(extreme.reduceat(y, starts), lengths)
-        reached = np.flatnonzero(y == values)
-        kept.append(reached[np.flatnonzero(np.diff(column[reached], prepend=-1))])
-    at: Integers = np.unique(np.concatenate(kept))
-    return x[at], y[at]

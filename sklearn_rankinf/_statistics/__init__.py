@@ -61,6 +61,7 @@ from sklearn_rankinf._statistics.influence import (
     recall_at_k_influence,
     roc_auc_influence,
     slope_at,
+    slopes_at,
 )
 from sklearn_rankinf._statistics.merging import (
     bounding_increments,

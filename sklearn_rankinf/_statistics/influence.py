@@ -83,7 +83,12 @@ def roc_auc_influence(tie_sizes: Integers, hits: Integers) -> Influence:
 
 
 def slope_at(tie_sizes: Integers, hits: Integers, k: int) -> float:
-    r"""Share of positives about rank k: the expected number of hits in the next place.
+    """Share of positives about rank k: the expected number of hits in the next place."""
+    return float(slopes_at(tie_sizes, hits, np.asarray(k)))
+
+
+def slopes_at(tie_sizes: Integers, hits: Integers, k: Integers) -> Floats:
+    r"""Shares of positives about ranks k: the expected number of hits in the next place.
 
     With :math:`d = \max(2, [k^{0.8}/2])`, but no more than :math:`k - 1` and :math:`n - k`,
 
@@ -93,9 +98,11 @@ def slope_at(tie_sizes: Integers, hits: Integers, k: int) -> float:
     counts the block's share of hits, the expectation over random tie-breaking.
     """
     n_samples = int(tie_sizes.sum())
-    d = min(max(2, round(0.5 * k**_NEIGHBOURS)), k - 1, n_samples - k)
-    low, high = _hits_up_to(tie_sizes, hits, [k - d, k + d])
-    return float((high - low + hits.sum() / n_samples) / (2 * d + 1))
+    d = np.maximum(2, np.round(0.5 * k**_NEIGHBOURS)).astype(np.int64)
+    d = np.minimum(d, np.minimum(k - 1, n_samples - k))
+    ends, found = np.append(0, np.cumsum(tie_sizes)), np.append(0, np.cumsum(hits))
+    low, high = np.interp(k - d, ends, found), np.interp(k + d, ends, found)
+    return np.asarray((high - low + hits.sum() / n_samples) / (2 * d + 1))
 
 
 def recall_at_k_influence(tie_sizes: Integers, hits: Integers, k: int) -> Influence:

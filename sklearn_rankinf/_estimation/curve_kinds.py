@@ -1,0 +1,265 @@
+"""The curves of a ranking: what is on their axes, and how each is read from one region."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from sklearn_rankinf._estimation.regions import (
+    Region,
+    hits_up_to,
+    observed_cut_off,
+    observed_recall,
+    spread_out,
+    vertices,
+)
+from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._statistics import Floats, Integers, slopes_at
+
+# Points of a curve at which its limits are computed, and points of the curve of chance.
+_MOST_POINTS, _OF_CHANCE = 500, 200
+# Slopes of recall are kept away from 0 and 1, where the ratio of the densities has no bound.
+_LEAST_SLOPE = 1e-3
+
+
+class Influence(NamedTuple):
+    """Influence of the items up to a rank on the points of a curve: of positives, of negatives."""
+
+    last: Floats
+    positive: Floats
+    negative: Floats
+
+
+@dataclass(frozen=True)
+class CurveKind:
+    """A curve: its axes, the points at which it has limits, and how they are read.
+
+    The points lie in the range in which simulated limits had their coverage.
+    """
+
+    name: str
+    title: str
+    x_title: str
+    y_title: str
+    x_name: str
+    y_name: str
+
+    of_difference: ClassVar[Floats]
+
+    # Abscissae of sentences.
+    _stated: ClassVar[tuple[float, ...]] = (0.01, 0.05, 0.2)
+
+    @property
+    def counts_samples(self) -> bool:
+        """Whether the abscissa counts samples from the top, or their fraction."""
+        return self.x_name in ("k", "fraction")
+
+    @property
+    def x_title_in_text(self) -> str:
+        """Title of the abscissa within a sentence."""
+        return {"k": "k =", "fraction": "the top fraction"}.get(self.x_name, self.x_title.lower())
+
+    def stated(self, n_samples: int, n_positives: int) -> tuple[float, ...]:
+        """Abscissae at which sentences state the curve."""
+        return self._stated
+
+    def points(self, ranking: Ranking) -> Floats:
+        """Abscissae of the limits."""
+        raise NotImplementedError
+
+    def points_of_difference(self, ranking: Ranking) -> Floats:
+        """Abscissae of the limits of a difference."""
+        return self.of_difference
+
+    def value(self, ranking: Ranking, x: Floats) -> Floats:
+        """The observed curve."""
+        raise NotImplementedError
+
+    def limits(self, region: Region, x: Floats) -> tuple[Floats, Floats]:
+        """Limits of the curve that follow from a region."""
+        raise NotImplementedError
+
+    def influence(self, ranking: Ranking, x: Floats) -> Influence:
+        """Influence of items on the observed curve."""
+        raise NotImplementedError
+
+    def corners(self, ranking: Ranking) -> tuple[Floats, Floats]:
+        """Corners of the observed curve as scikit-learn draws it."""
+        raise NotImplementedError
+
+    def chance(self, ranking: Ranking) -> tuple[Floats, Floats]:
+        """Points of the curve of a random ranking."""
+        raise NotImplementedError
+
+
+class _RecallCurve(CurveKind):
+    """Recall at k."""
+
+    def stated(self, n_samples: int, n_positives: int) -> tuple[float, ...]:
+        return tuple(sorted({float(n_positives), n_samples / 10.0}))
+
+    def points(self, ranking: Ranking) -> Floats:
+        return spread_out(2, ranking.n_samples - 2, _MOST_POINTS).astype(float)
+
+    def points_of_difference(self, ranking: Ranking) -> Floats:
+        n, m = ranking.n_samples, ranking.n_positives
+        return np.unique(np.round(np.geomspace(max(2.0, m / 10.0), n / 2.0, 24)))
+
+    def value(self, ranking: Ranking, x: Floats) -> Floats:
+        return hits_up_to(ranking, x) / ranking.n_positives
+
+    def limits(self, region: Region, x: Floats) -> tuple[Floats, Floats]:
+        return region.at(x)
+
+    def influence(self, ranking: Ranking, x: Floats) -> Influence:
+        slope = _slopes(ranking, x)
+        return Influence(x, (1.0 - slope) / ranking.n_positives, -slope / ranking.n_positives)
+
+    def corners(self, ranking: Ranking) -> tuple[Floats, Floats]:
+        ends, found = vertices(ranking)
+        return ends.astype(float), found / ranking.n_positives
+
+    def chance(self, ranking: Ranking) -> tuple[Floats, Floats]:
+        # Straight in k, also where the axis is logarithmic.
+        k = np.append(0.0, np.geomspace(1.0, ranking.n_samples, _OF_CHANCE))
+        return k, k / ranking.n_samples
+
+
+class _GainCurve(_RecallCurve):
+    """Recall in a fraction of the list."""
+
+    def stated(self, n_samples: int, n_positives: int) -> tuple[float, ...]:
+        return self._stated
+
+    def points(self, ranking: Ranking) -> Floats:
+        return super().points(ranking) / ranking.n_samples
+
+    def points_of_difference(self, ranking: Ranking) -> Floats:
+        return super().points_of_difference(ranking) / ranking.n_samples
+
+    def value(self, ranking: Ranking, x: Floats) -> Floats:
+        return super().value(ranking, x * ranking.n_samples)
+
+    def limits(self, region: Region, x: Floats) -> tuple[Floats, Floats]:
+        return super().limits(region, x * region.n_samples)
+
+    def influence(self, ranking: Ranking, x: Floats) -> Influence:
+        return super().influence(ranking, x * ranking.n_samples)
+
+    def corners(self, ranking: Ranking) -> tuple[Floats, Floats]:
+        ends, recall = super().corners(ranking)
+        return ends / ranking.n_samples, recall
+
+    def chance(self, ranking: Ranking) -> tuple[Floats, Floats]:
+        _, share = super().chance(ranking)
+        return share, share
+
+
+class _RocCurve(CurveKind):
+    """True-positive rate against false-positive rate."""
+
+    of_difference = np.r_[0.02, 0.03, 0.04, np.linspace(0.05, 0.9, 19)]
+
+    def points(self, ranking: Ranking) -> Floats:
+        n0 = ranking.n_samples - ranking.n_positives
+        return spread_out(1, max(1, int(0.99 * n0)), _MOST_POINTS) / n0
+
+    def value(self, ranking: Ranking, x: Floats) -> Floats:
+        return observed_recall(ranking, x)
+
+    def limits(self, region: Region, x: Floats) -> tuple[Floats, Floats]:
+        return region.recall_at_rate(x)
+
+    def influence(self, ranking: Ranking, x: Floats) -> Influence:
+        n, m = ranking.n_samples, ranking.n_positives
+        n0, (ends, found) = n - m, vertices(ranking)
+        passed = np.ceil(x * n0 - 1e-9)
+        last = ends[np.searchsorted(ends - found, passed, side="left")].astype(float)
+        slope = np.clip(_slopes(ranking, last), _LEAST_SLOPE, 1.0 - _LEAST_SLOPE)
+        ratio = slope * n0 / ((1.0 - slope) * m)
+        return Influence(last, np.full(x.size, 1.0 / m), -ratio / n0)
+
+    def corners(self, ranking: Ranking) -> tuple[Floats, Floats]:
+        ends, found = vertices(ranking)
+        m = ranking.n_positives
+        return (ends - found) / (ranking.n_samples - m), found / m
+
+    def chance(self, ranking: Ranking) -> tuple[Floats, Floats]:
+        return np.array([0.0, 1.0]), np.array([0.0, 1.0])
+
+
+class _PrecisionRecallCurve(CurveKind):
+    """Precision against recall."""
+
+    of_difference, _stated = np.linspace(0.1, 0.9, 17), (0.2, 0.5, 0.8)
+
+    def points(self, ranking: Ranking) -> Floats:
+        m = ranking.n_positives
+        first, last = max(1, int(np.ceil(0.02 * m))), max(1, int(0.98 * m))
+        return spread_out(first, last, _MOST_POINTS) / m
+
+    def value(self, ranking: Ranking, x: Floats) -> Floats:
+        return x * ranking.n_positives / observed_cut_off(ranking, x)
+
+    def limits(self, region: Region, x: Floats) -> tuple[Floats, Floats]:
+        first, last = region.cut_offs_at_recall(x)
+        hits = x * region.n_positives
+        return hits / last, np.minimum(hits / np.maximum(first, hits), 1.0)
+
+    def influence(self, ranking: Ranking, x: Floats) -> Influence:
+        last = np.round(observed_cut_off(ranking, x))
+        slope = np.clip(_slopes(ranking, last), _LEAST_SLOPE, 1.0 - _LEAST_SLOPE)
+        each = x * ranking.n_positives / last**2
+        return Influence(last, each * (1.0 - slope) / slope, -each)
+
+    def corners(self, ranking: Ranking) -> tuple[Floats, Floats]:
+        ends, found = (each[1:] for each in vertices(ranking))
+        return np.r_[0.0, found / ranking.n_positives], np.r_[1.0, found / ends]
+
+    def chance(self, ranking: Ranking) -> tuple[Floats, Floats]:
+        prevalence = ranking.n_positives / ranking.n_samples
+        return np.array([0.0, 1.0]), np.array([prevalence, prevalence])
+
+
+def _slopes(ranking: Ranking, k: Floats) -> Floats:
+    last: Integers = np.clip(np.round(k), 1, ranking.n_samples - 1).astype(np.int64)
+    return slopes_at(ranking.tie_sizes, ranking.hits, last)
+
+
+_RECALL = "Recall"
+CURVES: Mapping[str, CurveKind] = MappingProxyType(
+    {
+        "precision_recall": _PrecisionRecallCurve(
+            "precision_recall",
+            "Precision-recall curve",
+            _RECALL,
+            "Precision",
+            "recall",
+            "precision",
+        ),
+        "roc": _RocCurve(
+            "roc",
+            "ROC curve",
+            "False-positive rate",
+            "True-positive rate",
+            "false_positive_rate",
+            "true_positive_rate",
+        ),
+        "recall": _RecallCurve(
+            "recall", "Recall curve", "Samples from the top (k)", _RECALL, "k", "recall"
+        ),
+        "gain": _GainCurve(
+            "gain",
+            "Gain curve",
+            "Samples from the top (fraction of all)",
+            _RECALL,
+            "fraction",
+            "recall",
+        ),
+    }
+)
+"""The curves by name, the default first."""

@@ -1,0 +1,591 @@
+"""Curves of a ranking with pointwise and simultaneous limits, and differences of two curves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from sklearn_rankinf._estimation.curve_kinds import CURVES, CurveKind
+from sklearn_rankinf._estimation.estimates import check_both_classes
+from sklearn_rankinf._estimation.limits import mover_limits, t_quantile
+from sklearn_rankinf._estimation.regions import Region
+from sklearn_rankinf._estimation.simultaneous import maximum_quantile
+from sklearn_rankinf._permutation import Draws, chunk_sizes
+from sklearn_rankinf._ranking import (
+    PosLabel,
+    Ranking,
+    Sample,
+    check_confidence_level,
+    check_option,
+    holds_rankers,
+    warn_caller,
+)
+from sklearn_rankinf._results import Result, format_value
+from sklearn_rankinf._statistics import Floats, Integers
+
+# Limits were simulated with at least this many items of each class.
+_FEWEST = 10
+# The correlation of two rankers is multiplied by m / (m + 10): estimates from few positives made
+# limits of differences too narrow.
+_SHRINKAGE = 10.0
+_SEVERAL_RESAMPLES = 16
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CurveResult(Result):
+    """Base of curves with limits.
+
+    A curve has a point for each entry of `x`, and limits that hold for a single point or for the
+    whole curve.
+    """
+
+    curve: str
+    n_samples: int
+    n_positives: int
+    confidence_level: float
+    method: str
+    x: Floats = field(repr=False)
+    value: Floats = field(repr=False)
+    low: Floats = field(repr=False)
+    high: Floats = field(repr=False)
+    low_simultaneous: Floats = field(repr=False)
+    high_simultaneous: Floats = field(repr=False)
+    critical_value: float = field(repr=False)
+
+    @property
+    def _kind(self) -> CurveKind:
+        return CURVES[self.curve]
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        columns = {self._kind.x_name: self.x, self._y_name: self.value}
+        for name in ("low", "high", "low_simultaneous", "high_simultaneous"):
+            columns[name] = getattr(self, name)
+        return {name: values.tolist() for name, values in columns.items()}
+
+    @property
+    def _y_name(self) -> str:
+        return self._kind.y_name
+
+    def _sentences(self) -> Iterable[str]:
+        yield f"{self._subject} of {self.n_positives} positives among {self.n_samples} samples:"
+        level = f"{100 * self.confidence_level:g} %"
+        for at in self._stated():
+            alone = f"{format_value(self.low[at])} to {format_value(self.high[at])}"
+            low, high = self.low_simultaneous[at], self.high_simultaneous[at]
+            yield (
+                f"{self._kind.y_title} was {format_value(self.value[at])} at "
+                f"{self._kind.x_title_in_text} {format_value(self.x[at])} ({level} limits {alone} "
+                f"for this point alone, {format_value(low)} to {format_value(high)} for the curve)."
+            )
+        yield (
+            f"The limits for the curve contain all of the true curve from "
+            f"{self._kind.x_title_in_text} {format_value(self.x[0])} to "
+            f"{format_value(self.x[-1])} with a confidence of {level}."
+        )
+
+    @property
+    def _subject(self) -> str:
+        return self._kind.title
+
+    def _stated(self) -> list[int]:
+        """Places of the points of sentences."""
+        wanted = self._kind.stated(self.n_samples, self.n_positives)
+        return list(dict.fromkeys(int(np.argmin(np.abs(self.x - x))) for x in wanted))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MetricCurve(CurveResult):
+    """Result of :func:`metric_curve`.
+
+    Attributes
+    ----------
+    curve : {"precision_recall", "roc", "recall", "gain"}
+        The curve.
+    n_samples, n_positives : int
+        Number of samples and of positives.
+    confidence_level : float
+        Nominal coverage of the limits.
+    method : str
+        Method of the simultaneous limits.
+    x : ndarray of shape (n_points,)
+        Recall, false-positive rate, number of samples from the top, or fraction of all samples. The
+        points cover the range in which limits are given.
+    value : ndarray of shape (n_points,)
+        Precision, true-positive rate, or recall.
+    low, high : ndarray of shape (n_points,)
+        Pointwise limits: for one point that was chosen before the data were seen.
+    low_simultaneous, high_simultaneous : ndarray of shape (n_points,)
+        Simultaneous limits: for all points at once.
+    critical_value : float
+        Number of standard errors of the simultaneous limits; for ``"campbell"`` and
+        ``"kolmogorov"`` the width of the band along the axis of `x`.
+
+    See Also
+    --------
+    metric_curve : The function that returns this result.
+    CurveDisplay : Plot of the curve.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import Ranking, metric_curve
+    >>> ranking = Ranking.from_counts([1] * 100, ([1] * 4 + [1, 0]) * 3 + [0] * 82)
+    >>> metric_curve(ranking, curve="roc")
+    MetricCurve(curve='roc', n_samples=100, n_positives=15, confidence_level=0.95, method='region')
+    """
+
+    _corners: tuple[Floats, Floats] = (np.empty(0), np.empty(0))
+    _chance: tuple[Floats, Floats] = (np.empty(0), np.empty(0))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MetricCurveDifference(CurveResult):
+    """Difference of two curves of the same samples, a result of :func:`metric_curve`.
+
+    Attributes
+    ----------
+    curve : {"precision_recall", "roc", "recall", "gain"}
+        The curve.
+    n_samples, n_positives : int
+        Number of samples and of positives.
+    confidence_level : float
+        Nominal coverage of the limits.
+    method : str
+        Method of the simultaneous limits.
+    x : ndarray of shape (n_points,)
+        Recall, false-positive rate, number of samples from the top, or fraction of all samples.
+    value : ndarray of shape (n_points,)
+        The first ranker's curve minus the second's.
+    low, high : ndarray of shape (n_points,)
+        Pointwise limits.
+    low_simultaneous, high_simultaneous : ndarray of shape (n_points,)
+        Simultaneous limits, for all points of `x` at once.
+    critical_value : float
+        Number of standard errors of the simultaneous limits.
+    names : list
+        Names of the two rankers.
+
+    See Also
+    --------
+    metric_curve : The function that returns this result.
+    metric_comparison_test : Comparison of two rankers by one number.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import metric_curve
+    >>> y_true = [1] * 10 + [0] * 30
+    >>> first, second = range(40, 0, -1), [*range(20, 10, -1), *range(40, 10, -1)]
+    >>> metric_curve(y_true, {"a": first, "b": second}, difference=True)
+    MetricCurveDifference(curve='precision_recall', n_samples=40, n_positives=10,
+    confidence_level=0.95, method='region', names=['a', 'b'])
+    """
+
+    names: list[Any] = field(default_factory=list)
+
+    @property
+    def _y_name(self) -> str:
+        return "difference"
+
+    @property
+    def _subject(self) -> str:
+        a, b = self.names
+        return f"{self._kind.title}, {a} minus {b},"
+
+
+def metric_curve(
+    y_true: ArrayLike | Ranking,
+    y_score: Any = None,
+    *,
+    curve: str = "precision_recall",
+    pos_label: PosLabel = 1,
+    confidence_level: float = 0.95,
+    method: str = "auto",
+    difference: bool = False,
+    n_resamples: int = 999,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> Any:
+    r"""Precision-recall, ROC, recall or gain curve with pointwise and simultaneous limits.
+
+    The samples are treated as a random sample of a population with fixed numbers of positives and
+    negatives. The scores must come from a model that was not trained on these samples.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or Ranking
+        Binary labels; or a ranking, in which case `y_score` is omitted.
+    y_score : array-like of shape (n_samples,), dict or DataFrame, optional
+        Scores of one ranker, larger for samples more likely to be positive, or of several rankers,
+        by name. Required unless `y_true` is a ranking.
+    curve : {"precision_recall", "roc", "recall", "gain"}, default="precision_recall"
+        Precision against recall; recall against the false-positive rate; recall against the number
+        k of samples from the top; or recall against the fraction of the list.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives. Ignored if `y_true` is a ranking.
+    confidence_level : float, default=0.95
+        Nominal coverage of the limits.
+    method : {"auto", "region", "campbell", "kolmogorov"}, default="auto"
+        Method of the simultaneous limits; see Notes. ``"auto"`` selects ``"region"``; the others
+        are for ``curve="roc"``.
+    difference : bool, default=False
+        Whether to return the difference of the curves of two rankers.
+    n_resamples : int, default=999
+        Number of resamples for ``method="campbell"``.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of random numbers for the critical value and the resamples.
+    n_jobs : int, optional
+        Number of jobs for the resamples. The result does not depend on it.
+    verbose : int, default=0
+        Verbosity of joblib; larger values print more messages.
+
+    Returns
+    -------
+    result : MetricCurve, MetricCurveDifference, or dict of MetricCurve
+        The curve and its limits; of several rankers a dict of results by name.
+
+    Raises
+    ------
+    TypeError
+        If `y_score` is missing, or given with a ranking, or if an argument has the wrong type.
+    ValueError
+        If a class has fewer than two samples, if `difference` is true and there are not two
+        rankers, or if an option is not one of those above or is not available for the curve.
+
+    Warns
+    -----
+    UserWarning
+        If a class has fewer than 10 samples, for which the coverage of the limits is not known.
+
+    See Also
+    --------
+    CurveDisplay : Plot of curves with their limits.
+    metric_interval : Interval of a metric, such as recall at one k or average precision.
+    top_k_significance_curve : Hits at every k compared with random selection.
+
+    Notes
+    -----
+    Recall at k, the ROC curve and the precision-recall curve are one curve, because
+    :math:`k = n_0 \mathrm{FPR} + m\,\mathrm{recall}` and the precision is m recall / k, with m
+    positives and n\ :sub:`0` negatives. ``"region"`` computes limits of recall at every k and reads
+    them along the abscissa of the curve. The limits at k are the wider ones of the score interval,
+
+    .. math:: (h/m - \kappa)^2 \le c^2 [(1 - \Lambda)^2 \kappa (1 - \kappa) / m
+              + \Lambda^2 n_0 f (1 - f) / m^2], \qquad f = (k - m \kappa) / n_0,
+
+    and of a likelihood-ratio interval with an effective sample size, where h is the number of hits
+    and :math:`\Lambda` the share of positives about rank k. Pointwise, c is the quantile of
+    Student's t with m - 1 degrees of freedom. Simultaneously, c is the quantile of the largest t
+    statistic over all k [1]_, and limits of recall do not fall, nor rise by more than one hit for
+    each sample. In simulations simultaneous limits contained the whole curve with a frequency of
+    0.934 to 0.998 at 95 %, and pointwise ones the true value with 0.93 to 1.00; see
+    :ref:`coverage`. Limits are given where they were simulated: for k from 2 to n - 2, for recall
+    from 0.02 to 0.98, and for false-positive rates from one negative to 0.99.
+
+    ``"campbell"`` shifts the ROC curve by a constant distance along the direction with slope
+    :math:`-\sqrt{n_0/m}`, the quantile of the largest distance of the curves of resamples within
+    each class [2]_. ``"kolmogorov"`` is guaranteed for every distribution: each rate is within the
+    quantile of Kolmogorov's statistic at the level :math:`\sqrt{0.95}` for 95 %. Its limits are
+    about 1.5 times as wide. Percentile limits of resamples at each point contain the true curve in
+    as few as 1 % of the samples and are not available.
+
+    The difference of two curves of the same samples has limits that combine those of each curve
+    (MOVER) [3]_ with the correlation of the influence of the samples on both, multiplied by
+    m / (m + 10). They hold for the points of `x`: 24 k from m / 10 to n / 2, 22 false-positive
+    rates from 0.02 to 0.9, or 17 recalls from 0.1 to 0.9.
+
+    Equal scores are joined by straight lines, the mean over their orders. Samples in clusters or
+    strata are not supported.
+
+    References
+    ----------
+    .. [1] Montiel Olea, J. L., & Plagborg-Møller, M. (2019). Simultaneous confidence bands: theory,
+       implementation, and an application to SVARs. Journal of Applied Econometrics, 34(1), 1-17.
+    .. [2] Campbell, G. (1994). Advances in statistical methodology for the evaluation of diagnostic
+       and laboratory tests. Statistics in Medicine, 13(5-7), 499-508.
+    .. [3] Zou, G. Y., & Donner, A. (2008). Construction of confidence limits about effect measures:
+       a general approach. Statistics in Medicine, 27(10), 1693-1702.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankinf import metric_curve
+    >>> rng = np.random.default_rng(0)
+    >>> y_true = np.arange(500) < 50
+    >>> y_score = rng.normal(size=500) + 1.5 * y_true
+    >>> result = metric_curve(y_true, y_score)
+    >>> print(result.summary())
+    """
+    kind = CURVES[check_option(curve, "curve", CURVES)]
+    level = check_confidence_level(confidence_level)
+    known = [name for name, way in BANDS.items() if kind.name in way.curves]
+    purpose = f" for curve={kind.name!r}"
+    method = check_option(method, "method", ["auto", *known], purpose)
+    method = known[0] if method == "auto" else method
+    draws = Draws.read(n_resamples, random_state, n_jobs, verbose)
+    has_several = holds_rankers(y_score)
+    columns = "rankers" if has_several else ""
+    sample = Sample.read(y_true, y_score, pos_label=pos_label, columns=columns)
+    _check_sizes(sample.rankings[0])
+    if difference:
+        return _difference(kind, sample, level, method, draws)
+    results = [_curve(kind, ranking, level, method, draws) for ranking in sample.rankings]
+    return dict(zip(sample.names, results, strict=True)) if has_several else results[0]
+
+
+def _check_sizes(ranking: Ranking) -> None:
+    """Raise an error or warn if a class has too few items."""
+    check_both_classes(ranking)
+    n, m = ranking.n_samples, ranking.n_positives
+    least, what = min((m, "positives"), (n - m, "negatives"))
+    if least < 2:
+        raise ValueError(
+            f"y_true has only 1 of the {what}, but limits of a curve need at least 2 samples of "
+            "each class: compare the ranking with chance by top_k_significance_curve."
+        )
+    if least < _FEWEST:
+        warn_caller(
+            f"The curve has only {least} {what}; the coverage of its limits was simulated with at "
+            f"least {_FEWEST}.",
+            UserWarning,
+        )
+
+
+def _curve(
+    kind: CurveKind, ranking: Ranking, level: float, method: str, draws: Draws
+) -> MetricCurve:
+    x = kind.points(ranking)
+    low, high = kind.limits(Region.pointwise(ranking, level), x)
+    band = BANDS[method].limits(kind, ranking, x, level, draws)
+    return MetricCurve(
+        curve=kind.name,
+        n_samples=ranking.n_samples,
+        n_positives=ranking.n_positives,
+        confidence_level=level,
+        method=method,
+        x=x,
+        value=kind.value(ranking, x),
+        low=low,
+        high=high,
+        # Limits of the region may be shorter at a single point, where no curve could be otherwise.
+        low_simultaneous=np.minimum(band.low, low),
+        high_simultaneous=np.maximum(band.high, high),
+        critical_value=band.critical_value,
+        _corners=kind.corners(ranking),
+        _chance=kind.chance(ranking),
+    )
+
+
+# Methods of simultaneous limits.
+
+
+class Band(NamedTuple):
+    """Simultaneous limits, and what their width was multiplied by."""
+
+    low: Floats
+    high: Floats
+    critical_value: float
+
+
+@dataclass(frozen=True)
+class BandMethod:
+    """A method of simultaneous limits: what it is called, and the curves that it applies to."""
+
+    title: str
+    limits: Callable[[CurveKind, Ranking, Floats, float, Draws], Band]
+    curves: tuple[str, ...]
+    reference: str = ""
+
+
+def _by_region(kind: CurveKind, ranking: Ranking, x: Floats, level: float, draws: Draws) -> Band:
+    region = Region.simultaneous(ranking, level, np.random.default_rng(draws.seeds))
+    return Band(*kind.limits(region, x), region.critical_value)
+
+
+def _by_resamples(kind: CurveKind, ranking: Ranking, x: Floats, level: float, draws: Draws) -> Band:
+    """Campbell's band: lines of slope -s each cross a rising curve once."""
+    rates, steepness = kind.corners(ranking), _steepness(ranking)
+    widest = partial(_widest_shifts, ranking, rates, steepness)
+    sizes = chunk_sizes(draws.n_resamples, 1, _SEVERAL_RESAMPLES)
+    shifts = np.concatenate(draws.over(widest, draws.chunks(sizes)))
+    shift = float(np.quantile(shifts, level, method="higher"))
+    below = _interpolated(rates, x - shift) - steepness * shift
+    above = _interpolated(rates, x + shift) + steepness * shift
+    return Band(np.clip(below, 0.0, 1.0), np.clip(above, 0.0, 1.0), shift)
+
+
+def _steepness(ranking: Ranking) -> float:
+    n, m = ranking.n_samples, ranking.n_positives
+    return float(np.sqrt((n - m) / m))
+
+
+def _widest_shifts(
+    ranking: Ranking,
+    rates: tuple[Floats, Floats],
+    steepness: float,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> Floats:
+    """Largest distance, in false-positive rates, of the curve of each resample."""
+    hits, m = ranking.hits, ranking.n_positives
+    misses, n0 = ranking.tie_sizes - hits, ranking.n_samples - m
+    level = rates[1] + steepness * rates[0]
+    found = np.empty(n_resamples)
+    for number in range(n_resamples):
+        y = np.append(0.0, np.cumsum(rng.multinomial(m, hits / m)) / m)
+        x = np.append(0.0, np.cumsum(rng.multinomial(n0, misses / n0)) / n0)
+        drawn = y + steepness * x
+        at_corners = np.interp(level, drawn, x) - rates[0]
+        at_drawn = x - np.interp(drawn, level, rates[0])
+        found[number] = max(np.abs(at_corners).max(), np.abs(at_drawn).max())
+    return found
+
+
+def _by_kolmogorov(
+    kind: CurveKind, ranking: Ranking, x: Floats, level: float, draws: Draws
+) -> Band:
+    n, m = ranking.n_samples, ranking.n_positives
+    of_each = np.sqrt(level)
+    aside, up = (float(stats.kstwo.ppf(of_each, size)) for size in (n - m, m))
+    rates = kind.corners(ranking)
+    below, above = _interpolated(rates, x - aside) - up, _interpolated(rates, x + aside) + up
+    below, above = np.where(x < aside, 0.0, below), np.where(x + aside > 1.0, 1.0, above)
+    return Band(np.clip(below, 0.0, 1.0), np.clip(above, 0.0, 1.0), aside)
+
+
+def _interpolated(rates: tuple[Floats, Floats], x: Floats) -> Floats:
+    """A curve of rates, from (0, 0) to (1, 1); the upper end where it is vertical."""
+    rate, recall = rates
+    last = np.append(np.diff(rate) > 0.0, True)
+    at = np.clip(np.searchsorted(rate, x, side="right") - 1, 0, rate.size - 1)
+    exact = rate[at] == x
+    first = np.append(True, np.diff(rate) > 0.0)
+    # Between two abscissae a curve starts at the upper end of one and ends at the lower end of the
+    # other.
+    starts, ends = np.flatnonzero(last), np.flatnonzero(first)
+    piece = np.clip(np.searchsorted(rate[starts], x, side="right") - 1, 0, starts.size - 2)
+    left, right = starts[piece], ends[piece + 1]
+    share = np.clip((x - rate[left]) / (rate[right] - rate[left]), 0.0, 1.0)
+    inside = recall[left] + share * (recall[right] - recall[left])
+    return np.where(exact, recall[at], inside)
+
+
+_ALL = tuple(CURVES)
+BANDS: Mapping[str, BandMethod] = MappingProxyType(
+    {
+        "region": BandMethod("region of all cut-offs", _by_region, _ALL),
+        "campbell": BandMethod("Campbell's fixed width", _by_resamples, ("roc",), "Campbell 1994"),
+        "kolmogorov": BandMethod("Kolmogorov's statistic", _by_kolmogorov, ("roc",)),
+    }
+)
+"""The methods of simultaneous limits by name, the recommended one first."""
+
+
+# Differences of two curves.
+
+
+def _difference(
+    kind: CurveKind, sample: Sample, level: float, method: str, draws: Draws
+) -> MetricCurveDifference:
+    if len(sample.scores) != 2:
+        n_given = f"{len(sample.scores)} ranker{'' if len(sample.scores) == 1 else 's'}"
+        raise ValueError(
+            f"difference=True needs two rankers of the same samples; got {n_given}: pass a dict "
+            "with the scores of two."
+        )
+    if method != "region":
+        raise ValueError(f"method={method!r} has no difference of two curves: use method='region'.")
+    both, m = sample.rankings, sample.n_positives
+    x = kind.points_of_difference(both[0])
+    one, other, shared, covariance = _joint_covariance(kind, sample, x)
+    scale = np.sqrt(one * other)
+    correlation = np.divide(shared, scale, out=np.zeros(x.size), where=scale > 0.0)
+    correlation *= m / (m + _SHRINKAGE)
+    deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    varies = deviation > 0.0
+    quantile = float(t_quantile(m - 1.0, level))
+    critical = quantile
+    if varies.any():
+        scales = np.outer(deviation[varies], deviation[varies])
+        rng = np.random.default_rng(draws.seeds)
+        found = maximum_quantile(covariance[np.ix_(varies, varies)] / scales, m - 1.0, level, rng)
+        critical = max(found, quantile)
+    values = [kind.value(ranking, x) for ranking in both]
+
+    def limits_at(number: float) -> tuple[Floats, Floats]:
+        one, another = (
+            (value, *_around(kind.limits(Region.of(ranking, number), x), value))
+            for value, ranking in zip(values, both, strict=True)
+        )
+        return mover_limits(*one, *another, correlation)
+
+    return MetricCurveDifference(
+        kind.name,
+        sample.n_items,
+        m,
+        level,
+        method,
+        x,
+        values[0] - values[1],
+        *limits_at(quantile),
+        *limits_at(critical),
+        critical,
+        list(sample.names),
+    )
+
+
+def _around(limits: tuple[Floats, Floats], value: Floats) -> tuple[Floats, Floats]:
+    """Limits that include the value, as combined ones must."""
+    return np.minimum(limits[0], value), np.maximum(limits[1], value)
+
+
+def _joint_covariance(
+    kind: CurveKind, sample: Sample, x: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Variances of both curves and their covariance at each point; covariance of the difference.
+
+    The influence of an item on a point is one number if the item is in the top of the list, and
+    otherwise 0, so that the numbers of items in two tops determine all covariances.
+    """
+    influence = [kind.influence(ranking, x) for ranking in sample.rankings]
+    places = [_place_among(each.last, sample, ranker) for ranker, each in enumerate(influence)]
+    one, other = np.zeros(x.size), np.zeros(x.size)
+    shared, total = np.zeros(x.size), np.zeros((x.size, x.size))
+    for members, weights in (
+        (sample.positive, [each.positive for each in influence]),
+        (~sample.positive, [each.negative for each in influence]),
+    ):
+        size = int(members.sum())
+        a, b = (each[members] for each in places)
+        for first, second, of in ((a, a, (0, 0)), (b, b, (1, 1)), (a, b, (0, 1))):
+            counts = _counts_in_both(first, second, x.size)
+            alone = counts[-1, :-1], counts[:-1, -1]
+            inside = counts[:-1, :-1] - np.outer(alone[1], alone[0]) / size
+            part = np.outer(weights[of[0]], weights[of[1]]) * inside * (size / (size - 1.0))
+            if of == (0, 1):
+                shared += np.diag(part)
+                total -= part + part.T
+            else:
+                (other if of[0] else one)[:] += np.diag(part)
+                total += part
+    return one, other, shared, total
+
+
+def _place_among(last: Floats, sample: Sample, ranker: int) -> Integers:
+    """Number of the first top that contains each item, by the middle of its block."""
+    sizes = sample.rankings[ranker].tie_sizes
+    middle = np.cumsum(sizes) - (sizes - 1) / 2.0
+    return np.searchsorted(last, middle[sample.places(ranker)], side="left")
+
+
+def _counts_in_both(first: Integers, second: Integers, n_tops: int) -> Floats:
+    """Items in every pair of tops; the last row and column are of all items."""
+    size = n_tops + 1
+    cells = np.bincount(first * size + second, minlength=size * size).reshape(size, size)
+    return np.cumsum(np.cumsum(cells, axis=0), axis=1).astype(float)
