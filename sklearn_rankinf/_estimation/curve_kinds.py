@@ -59,6 +59,11 @@ class CurveKind:
         return self.x_name in ("k", "fraction")
 
     @property
+    def title_in_text(self) -> str:
+        """Title within a sentence."""
+        return self.title if self.title.startswith("ROC") else self.title.lower()
+
+    @property
     def x_title_in_text(self) -> str:
         """Title of the abscissa within a sentence."""
         return {"k": "k =", "fraction": "the top fraction"}.get(self.x_name, self.x_title.lower())

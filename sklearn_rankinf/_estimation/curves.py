@@ -80,7 +80,7 @@ class CurveResult(Result):
             alone = f"{format_value(self.low[at])} to {format_value(self.high[at])}"
             low, high = self.low_simultaneous[at], self.high_simultaneous[at]
             yield (
-                f"{self._kind.y_title} was {format_value(self.value[at])} at "
+                f"{self._y_title} was {format_value(self.value[at])} at "
                 f"{self._kind.x_title_in_text} {format_value(self.x[at])} ({level} limits {alone} "
                 f"for this point alone, {format_value(low)} to {format_value(high)} for the curve)."
             )
@@ -93,6 +93,10 @@ class CurveResult(Result):
     @property
     def _subject(self) -> str:
         return self._kind.title
+
+    @property
+    def _y_title(self) -> str:
+        return self._kind.y_title
 
     def _stated(self) -> list[int]:
         """Places of the points of sentences."""
@@ -195,7 +199,11 @@ class MetricCurveDifference(CurveResult):
     @property
     def _subject(self) -> str:
         a, b = self.names
-        return f"{self._kind.title}, {a} minus {b},"
+        return f"Difference of the {self._kind.title_in_text}s, {a} minus {b},"
+
+    @property
+    def _y_title(self) -> str:
+        return f"The difference in {self._kind.y_title.lower()}"
 
 
 def metric_curve(
