@@ -79,6 +79,10 @@ SIGNATURES = {
     "top_k_significance_curve": (
         "(y_true, y_score=None, *, alpha=(0.1, 0.05, 0.01), max_rank=None, pos_label=1)"
     ),
+    "metric_curve": (
+        "(y_true, y_score=None, *, curve='precision_recall', pos_label=1, confidence_level=0.95, "
+        "method='auto', difference=False, n_resamples=999, random_state=0, n_jobs=None, verbose=0)"
+    ),
     "precision_at_k_score": "(y_true, y_score=None, *, k, pos_label=1)",
     "r_precision_score": "(y_true, y_score=None, *, pos_label=1)",
     "rank_significance_report": (
@@ -129,6 +133,7 @@ SIGNATURES = {
     "PrecisionRecallPosterior.from_predictions": "(y_true, y_pred, *, pos_label=1, prior=0.5)",
     "PrecisionRecallPosterior.probability_greater": "(self, other, metric='f1')",
     "ComparisonDisplay": "(results, *, curves=None, name=None)",
+    "CurveDisplay": "(results, *, difference=None, name=None)",
     "IntervalDisplay": "(results, *, name=None)",
     "TopKSignificanceDisplay": "(results, *, name=None)",
     "BinormalPrecisionRecallCurve": (

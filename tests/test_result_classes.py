@@ -24,6 +24,7 @@ from sklearn_rankinf import (
     cross_val_significance,
     metric_comparison_power,
     metric_comparison_test,
+    metric_curve,
     metric_interval,
     metric_interval_width,
     metric_multiple_comparison_test,
@@ -71,6 +72,8 @@ RESULTS = {
     "random outputs": lambda: randomization_test(Y, A > 1, B > 1, method="permutation", **FEW),
     "hypergeometric": lambda: minimum_hypergeometric_test(Y, A),
     "curve": lambda: top_k_significance_curve(Y, A),
+    "curve with limits": lambda: metric_curve(Y, A),
+    "difference of curves": lambda: metric_curve(Y, {"A": A, "B": B}, difference=True),
     "power": lambda: metric_power(N, 12, odds=2.0, n_resamples=20),
     "no power": lambda: metric_power(4, 2, odds=2.0, alpha=0.01),
     "power of a comparison": lambda: metric_comparison_power(

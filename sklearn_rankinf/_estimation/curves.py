@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -39,7 +40,7 @@ _SEVERAL_RESAMPLES = 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CurveResult(Result):
+class CurveResult(Result, ABC):
     """Base of curves with limits.
 
     A curve has a point for each entry of `x`, and limits that hold for a single point or for the
@@ -74,29 +75,37 @@ class CurveResult(Result):
         return self._kind.y_name
 
     def _sentences(self) -> Iterable[str]:
-        yield f"{self._subject} of {self.n_positives} positives among {self.n_samples} samples:"
         level = f"{100 * self.confidence_level:g} %"
+        size = f"{self.n_positives} positives among {self.n_samples} samples"
+        yield f"{self._subject} of {size}, with {level} limits."
         for at in self._stated():
             alone = f"{format_value(self.low[at])} to {format_value(self.high[at])}"
             low, high = self.low_simultaneous[at], self.high_simultaneous[at]
             yield (
                 f"{self._y_title} was {format_value(self.value[at])} at "
-                f"{self._kind.x_title_in_text} {format_value(self.x[at])} ({level} limits {alone} "
+                f"{self._kind.x_title_in_text} {format_value(self.x[at])} (limits {alone} "
                 f"for this point alone, {format_value(low)} to {format_value(high)} for the curve)."
             )
+        first, last = format_value(self.x[0]), format_value(self.x[-1])
         yield (
-            f"The limits for the curve contain all of the true curve from "
-            f"{self._kind.x_title_in_text} {format_value(self.x[0])} to "
-            f"{format_value(self.x[-1])} with a confidence of {level}."
+            f"With a confidence of {level} the limits for the curve contain {self._contained} from "
+            f"{self._kind.x_title_in_text} {first} to {last}."
         )
 
     @property
+    @abstractmethod
     def _subject(self) -> str:
-        return self._kind.title
+        """The curve, or the difference, for a sentence."""
 
     @property
+    @abstractmethod
     def _y_title(self) -> str:
-        return self._kind.y_title
+        """What the values are, at the beginning of a sentence."""
+
+    @property
+    @abstractmethod
+    def _contained(self) -> str:
+        """What the simultaneous limits contain."""
 
     def _stated(self) -> list[int]:
         """Places of the points of sentences."""
@@ -146,6 +155,18 @@ class MetricCurve(CurveResult):
 
     _corners: tuple[Floats, Floats] = (np.empty(0), np.empty(0))
     _chance: tuple[Floats, Floats] = (np.empty(0), np.empty(0))
+
+    @property
+    def _subject(self) -> str:
+        return self._kind.title
+
+    @property
+    def _y_title(self) -> str:
+        return self._kind.y_title
+
+    @property
+    def _contained(self) -> str:
+        return "all of the true curve"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -200,6 +221,10 @@ class MetricCurveDifference(CurveResult):
     def _subject(self) -> str:
         a, b = self.names
         return f"Difference of the {self._kind.title_in_text}s, {a} minus {b},"
+
+    @property
+    def _contained(self) -> str:
+        return f"the true difference at all {self.x.size} points"
 
     @property
     def _y_title(self) -> str:

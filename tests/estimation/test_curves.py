@@ -133,12 +133,13 @@ def test_columns_are_named_after_the_axes():
 
 def test_summary_states_points_and_range():
     text = metric_curve(Y, A, curve="gain").summary()
-    assert text.startswith("Gain curve of 24 positives among 120 samples:\n")
+    assert text.startswith("Gain curve of 24 positives among 120 samples, with 95 % limits.\n")
     assert "Recall was" in text
-    assert "from the top fraction 0.0167 to 0.983 with a confidence of 95 %." in text
+    assert text.endswith("contain all of the true curve from the top fraction 0.0167 to 0.983.")
     text = metric_curve(Y, BOTH, difference=True).summary()
     assert text.startswith("Difference of the precision-recall curves, a minus b, of 24 positives")
     assert "The difference in precision was" in text
+    assert text.endswith("the true difference at all 17 points from recall 0.1 to 0.9.")
 
 
 # Other simultaneous limits.

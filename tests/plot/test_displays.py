@@ -21,12 +21,14 @@ from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
 from sklearn_rankinf import (
     ComparisonDisplay,
+    CurveDisplay,
     IntervalDisplay,
     NullDistributionDisplay,
     PowerDisplay,
     TopKSignificanceDisplay,
     average_precision_test,
     metric_comparison_test,
+    metric_curve,
     metric_interval,
     metric_multiple_comparison_test,
     metric_power,
@@ -47,6 +49,7 @@ COMPUTE = {
     NullDistributionDisplay: average_precision_test,
     TopKSignificanceDisplay: top_k_significance_curve,
     IntervalDisplay: metric_interval,
+    CurveDisplay: metric_curve,
 }
 RESULTS = {
     **{kind: {n: test(Y, s) for n, s in SCORES.items()} for kind, test in COMPUTE.items()},
@@ -104,6 +107,10 @@ def average_precisions(display):
         return display.points_.get_xdata()
     found = []
     for line in display.line_:
+        if isinstance(display, CurveDisplay):
+            recall, precision = line.get_data()
+            found.append(np.sum(np.diff(recall) * precision[1:]))
+            continue
         k, hits = line.get_data()
         last = np.r_[k[1:] != k[:-1], True]  # after each step
         k, hits = k[last], hits[last]

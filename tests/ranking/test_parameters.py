@@ -113,6 +113,11 @@ OF_INTEGERS = {
         4,
         lambda x: rankinf.top_k_significance_curve(*DATA, max_rank=x),
     ),
+    "metric_curve": (
+        "n_resamples",
+        30,
+        lambda x: rankinf.metric_curve(*DATA, curve="roc", method="campbell", n_resamples=x),
+    ),
     "metric_interval": (
         "n_resamples",
         30,
@@ -229,6 +234,11 @@ OF_REALS = {
         "alpha",
         0.03,
         lambda x: rankinf.top_k_significance_curve(*DATA, alpha=x),
+    ),
+    "metric_curve": (
+        "confidence_level",
+        0.93,
+        lambda x: rankinf.metric_curve(*DATA, confidence_level=x),
     ),
     "metric_interval": (
         "confidence_level",
@@ -600,6 +610,7 @@ def test_messages_do_not_repeat_long_values():
 def test_displays_of_other_objects(wrong):
     for display in (
         rankinf.NullDistributionDisplay,
+        rankinf.CurveDisplay,
         rankinf.IntervalDisplay,
         rankinf.ComparisonDisplay,
         rankinf.PowerDisplay,
@@ -633,6 +644,7 @@ UNDER_ANY_ERRORS = {
     "metric_comparison_test": lambda y, a, b: rankinf.metric_comparison_test(
         y, {"a": a, "b": b}, metric=rankinf.RobustInitialEnhancement(5000.0), n_resamples=99
     ),
+    "metric_curve": lambda y, a, b: rankinf.metric_curve(y, a),
     "pvalue": lambda y, a, b: metric_null_distribution(300, 20, metric="bedroc").pvalue(
         [-1e308, 0.0, 0.5, 1.0, 2.0, 1e308]
     ),
