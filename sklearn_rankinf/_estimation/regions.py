@@ -1,6 +1,6 @@
 r"""Limits of recall at every k: one region of the ROC plane, read along k, recall or the rates.
 
-Recall at k, the ROC curve and the precision-recall curve are one curve: ``k = n0 FPR + m recall``
+Recall at k, the ROC curve and the precision-recall curve are one curve: ``k = n0 rate + m recall``,
 and ``precision = m recall / k``. The true curve crosses every line of fixed k once, so that a
 region between two curves ``L(k) <= recall <= U(k)`` that contains the true recall at all k contains
 the true ROC and precision-recall curve as well. Direct limits of these two would need the ratio of

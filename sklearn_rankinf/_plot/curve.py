@@ -21,7 +21,7 @@ from sklearn_rankinf._plot.base import (
 )
 from sklearn_rankinf._ranking import check_option
 
-# Colours that colour-blind readers tell apart (Okabe and Ito 2008), and line styles for prints in
+# Colours that colour-blind readers distinguish (Okabe and Ito 2008), and line styles for prints in
 # grey.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 _STYLES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)))

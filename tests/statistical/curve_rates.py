@@ -1,0 +1,101 @@
+"""Simulated data sets of other distributions, and how often limits contain the true curve.
+
+Scores are log-normal with different spreads, saturate at the largest value, or have ten levels. The
+true curve joins the shares of a million scores of each class above every threshold, or above many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from sklearn_rankinf import Ranking
+from sklearn_rankinf._estimation.curve_kinds import CURVES
+from sklearn_rankinf._estimation.regions import Region
+
+LEVEL = 0.95
+KINDS = ("recall", "roc", "precision_recall")
+_MANY, _THRESHOLDS = 1_000_000, 4_000
+
+
+@dataclass(frozen=True)
+class Scores:
+    """A population of scores: ``draw(rng, size, is_positive)``."""
+
+    name: str
+    draw: Callable[[np.random.Generator, int, bool], np.ndarray]
+
+
+def _lognormal(rng, size, is_positive):
+    spread, shift = (1.2, 0.9) if is_positive else (1.0, 0.0)
+    return np.exp(spread * rng.normal(size=size) + shift)
+
+
+def _saturated(rng, size, is_positive):
+    return np.minimum(1.25 * rng.beta(*((3.0, 1.5) if is_positive else (1.2, 4.0)), size), 1.0)
+
+
+def _levels(rng, size, is_positive):
+    return np.floor(10 * rng.beta(*((2.5, 2.0) if is_positive else (1.3, 3.5)), size))
+
+
+OTHERS = (
+    Scores("log-normal", _lognormal),
+    Scores("saturated", _saturated),
+    Scores("ten levels", _levels),
+)
+
+
+@lru_cache
+def true_rates(population):
+    """False-positive rate and recall at falling thresholds, from (0, 0) to (1, 1)."""
+    rng = np.random.default_rng(7)
+    positive, negative = (np.sort(population.draw(rng, _MANY, label)) for label in (True, False))
+    thresholds = np.unique(np.concatenate([positive, negative]))
+    if thresholds.size > _THRESHOLDS:
+        shares = np.r_[np.geomspace(1e-6, 0.5, 3 * _THRESHOLDS // 4), np.linspace(0.5, 1.0, 1000)]
+        thresholds = np.unique(np.quantile(thresholds, 1.0 - shares))
+    above = [
+        1.0 - np.searchsorted(own, thresholds[::-1], side="left") / _MANY
+        for own in (negative, positive)
+    ]
+    return tuple(np.r_[0.0, own, 1.0] for own in above)
+
+
+def true_values(population, kind, x, n_samples, n_positives):
+    """The true curve."""
+    rate, recall = true_rates(population)
+    k = (n_samples - n_positives) * rate + n_positives * recall
+    if kind == "recall":
+        return np.interp(x, k, recall)
+    if kind == "roc":
+        return np.interp(x, rate, recall)
+    return x * n_positives / np.interp(x, recall, k)
+
+
+def curve_coverage(population, n_samples, n_positives, n_data_sets, rng):
+    """Share of data sets whose limits contain the whole curve, and the least at one point."""
+    labels = np.arange(n_samples) < n_positives
+    whole, alone = dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
+    slack = 1e-9
+    for _ in range(n_data_sets):
+        n0 = n_samples - n_positives
+        scores = [population.draw(rng, size, hit) for size, hit in ((n_positives, 1), (n0, 0))]
+        ranking = Ranking.from_scores(labels, np.concatenate(scores))
+        regions = Region.simultaneous(ranking, LEVEL, rng), Region.pointwise(ranking, LEVEL)
+        for kind in KINDS:
+            x = CURVES[kind].points(ranking)
+            true = true_values(population, kind, x, n_samples, n_positives)
+            (low, high), (least, most) = (CURVES[kind].limits(region, x) for region in regions)
+            at_point = (least <= true + slack) & (true - slack <= most)
+            # As in the result, limits of the curve are nowhere narrower than those of a point.
+            inside = at_point | ((low <= true + slack) & (true - slack <= high))
+            whole[kind] += bool(inside.all())
+            alone[kind] = alone[kind] + at_point
+    return (
+        {kind: count / n_data_sets for kind, count in whole.items()},
+        {kind: float(np.mean(count) / n_data_sets) for kind, count in alone.items()},
+    )

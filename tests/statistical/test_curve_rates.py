@@ -1,0 +1,24 @@
+"""Simultaneous limits contain the true curve as often as the confidence level.
+
+Limits are those of the binomial distribution at 1e-4: one false alarm in ten thousand seeds on
+either side of a test. With `--long` there are more data sets and sizes.
+"""
+
+import numpy as np
+import pytest
+from curve_rates import KINDS, OTHERS, curve_coverage
+from rates import highest, lowest
+
+SIZES = [(500, 50), (2000, 20), (1000, 300)]
+
+
+@pytest.mark.parametrize("population", OTHERS, ids=lambda population: population.name)
+def test_limits_of_the_curve(population, long):
+    n_data_sets = 1000 if long else 60
+    for n, m in SIZES if long else SIZES[:1]:
+        rng = np.random.default_rng(3)
+        whole, alone = curve_coverage(population, n, m, n_data_sets, rng)
+        for kind in KINDS:
+            # Recall at all k is covered as stated; what is read off from it, more often.
+            assert lowest(n_data_sets, 0.935) <= whole[kind] <= highest(n_data_sets, 0.999)
+            assert alone[kind] >= lowest(n_data_sets, 0.93)
