@@ -306,8 +306,8 @@ def metric_curve(
     -----
     Recall at k, the ROC curve and the precision-recall curve are one curve: with m positives,
     n\ :sub:`0` negatives and the false-positive rate f, k is n\ :sub:`0` f + m recall, and the
-    precision is m recall / k. ``"region"`` computes limits of recall at every k and reads them along
-    the abscissa of the curve. The limits at k are the wider ones of the score interval,
+    precision is m recall / k. ``"region"`` computes limits of recall at every k and reads them
+    along the abscissa of the curve. The limits at k are the wider ones of the score interval,
 
     .. math:: (h/m - \kappa)^2 \le c^2 [(1 - \Lambda)^2 \kappa (1 - \kappa) / m
               + \Lambda^2 n_0 f (1 - f) / m^2], \qquad f = (k - m \kappa) / n_0,
