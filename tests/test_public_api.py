@@ -166,8 +166,8 @@ SIGNATURES = {
     ),
     "metric_interval": (
         "(y_true, y_score=None, *, metric='average_precision', pos_label=1, "
-        "confidence_level=0.95, method='auto', groups=None, clusters=None, n_resamples=9999, "
-        "random_state=0, n_jobs=None)"
+        "confidence_level=0.95, method='auto', prevalence=None, groups=None, clusters=None, "
+        "n_resamples=9999, random_state=0, n_jobs=None)"
     ),
     "metric_multiple_comparison_test": (
         "(y_true, y_score, *, metric='average_precision', pos_label=1, reference=None, "

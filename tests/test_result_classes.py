@@ -58,6 +58,9 @@ RESULTS = {
     "test of one class": lambda: average_precision_test(np.ones(9, int), A[:9]),
     "test over queries": lambda: average_precision_test(Y, A, groups=QUERIES),
     "interval": lambda: metric_interval(Y, A),
+    "interval at another prevalence": lambda: metric_interval(
+        Y, A, prevalence=0.1, metric="roc_auc"
+    ),
     "interval over queries": lambda: metric_interval(Y, A, groups=QUERIES),
     "comparison": lambda: metric_comparison_test(Y, {"A": A, "B": B}, **FEW),
     "comparison without errors": lambda: metric_comparison_test(

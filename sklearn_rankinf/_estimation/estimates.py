@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -13,6 +13,7 @@ from scipy.special import ndtri
 
 from sklearn_rankinf._estimation import limits
 from sklearn_rankinf._estimation.binormal import calibrated_limits, inverted_limits
+from sklearn_rankinf._estimation.prevalence import PrecisionAtPositives, check_negatives
 from sklearn_rankinf._metrics import check_has_influence, influence_of, value_of
 from sklearn_rankinf._ranking import Design, Ranking, Sample, as_seed_sequence, check_option
 from sklearn_rankinf._results import Result, format_value, state_interval
@@ -31,7 +32,8 @@ class Estimate:
     The variance is nan if a class has a single item or cluster, and contains the `design_effect` of
     clusters and strata. The numbers of positives and negatives are those of independent ones, or of
     clusters that have them. `at_k` has the hits in the first k and the slope at k; it is None for
-    metrics other than hits at k.
+    metrics other than hits at k. At another prevalence `counts` is what the limits are computed
+    from.
     """
 
     metric: Statistic
@@ -42,6 +44,8 @@ class Estimate:
     n_negatives: int
     design_effect: float = 1.0
     at_k: tuple[float, float] | None = None
+    prevalence: float | None = None
+    counts: Any = None
 
     @classmethod
     def of_ranking(cls, metric: Metric, ranking: Ranking) -> Estimate:
@@ -205,8 +209,8 @@ def _pair(found: Any) -> Limits:
 class IntervalMethod:
     """A method of an interval: what it is called, and the quantity that it estimates.
 
-    `limits` is called with an estimate, a confidence level and a seed. `target` has a placeholder
-    for the title of the metric.
+    `limits` is called with an estimate, a confidence level and a seed. `target` has placeholders
+    for the title of the metric and the prevalence.
     """
 
     title: str
@@ -257,18 +261,104 @@ _INTERVALS = {
 }
 
 
-def interval_methods(metric: Metric) -> dict[str, IntervalMethod]:
+# Metrics in a population of a given prevalence. The classes of the sample are sampled apart.
+
+
+def _average_precision_at(
+    metric: Statistic, sample: Sample, prevalence: float, method: str
+) -> Estimate:
+    n, m = size = sample.n_items, sample.n_positives
+    if metric.at(n).horizon is not None:
+        raise ValueError(
+            f"prevalence is not available for {metric.title_in_text}: pass "
+            "metric='average_precision', which counts all ranks, or leave out prevalence."
+        )
+    check_negatives(m, n - m, prevalence, method)
+    counts = PrecisionAtPositives.of(sample.rankings[0], prevalence)
+    variance = counts.variance_of_positives + counts.variance_of_negatives
+    return Estimate(
+        metric.at(n), size, counts.value, variance, m, n - m, prevalence=prevalence, counts=counts
+    )
+
+
+def _same_at(metric: Statistic, sample: Sample, prevalence: float, method: str) -> Estimate:
+    return replace(Estimate.of_sample(metric, sample), prevalence=prevalence)
+
+
+def _mover(estimate: Estimate, level: float, seed: Any) -> Limits:
+    return _pair(estimate.counts.mover_limits(level))
+
+
+class AtPrevalence(NamedTuple):
+    """A family of metrics at another prevalence: its estimates and the methods of its intervals.
+
+    `estimate` raises an error, or warns, if the sample is too small for the method.
+    """
+
+    estimate: Callable[[Statistic, Sample, float, str], Estimate]
+    methods: dict[str, IntervalMethod]
+
+
+_ELSEWHERE = "{title} in a population with prevalence {prevalence:g}"
+_EVERYWHERE = "{title} in the population, which is the same at every prevalence"
+
+_AT_PREVALENCE = {
+    "average_precision": AtPrevalence(
+        _average_precision_at,
+        {
+            "mover": IntervalMethod("MOVER with Jeffreys limits", _mover, _ELSEWHERE, False),
+            "influence": IntervalMethod("from influence values", _g_limits, _ELSEWHERE, False),
+        },
+    ),
+    "roc_auc": AtPrevalence(
+        _same_at,
+        {name: replace(way, target=_EVERYWHERE) for name, way in _INTERVALS["roc_auc"].items()},
+    ),
+}
+
+
+def estimate_of(
+    metric: Statistic, sample: Sample, prevalence: float | None, method: str
+) -> Estimate:
+    """Estimate at the prevalence of the sample, or at another one."""
+    if prevalence is None:
+        return Estimate.of_sample(metric, sample)
+    return _AT_PREVALENCE[metric.family].estimate(metric, sample, prevalence, method)
+
+
+def interval_methods(metric: Metric, prevalence: float | None = None) -> dict[str, IntervalMethod]:
     """Return the interval methods of a metric by name, the recommended one first."""
+    if prevalence is not None:
+        return _methods_at_prevalence(metric)
     methods = _INTERVALS[metric.family]
     has_k = metric.horizon is not None
     return {name: way for name, way in methods.items() if way.takes_k or not has_k}
 
 
-def choose_method(metric: Metric, method: str, in_clusters: bool) -> str:
+def _methods_at_prevalence(metric: Metric) -> dict[str, IntervalMethod]:
+    if metric.family not in _AT_PREVALENCE:
+        raise ValueError(
+            f"prevalence is not available for {metric.title_in_text}: pass a metric such as "
+            "'average_precision', 'precision@0.01', 'enrichment@0.01' or 'recall@0.01', or leave "
+            "out prevalence."
+        )
+    return _AT_PREVALENCE[metric.family].methods
+
+
+def choose_method(
+    metric: Metric, method: str, in_clusters: bool, prevalence: float | None = None
+) -> str:
     """Return the name of the method, or raise an error if the metric does not have it."""
-    known = interval_methods(metric)
-    method = check_option(method, "method", ["auto", *known], f" for {metric.title_in_text}")
+    known = interval_methods(metric, prevalence)
+    place = "" if prevalence is None else " at another prevalence"
+    purpose = f" for {metric.title_in_text}{place}"
+    method = check_option(method, "method", ["auto", *known], purpose)
     possible = [name for name, way in known.items() if way.takes_clusters or not in_clusters]
+    if not possible:
+        raise ValueError(
+            "prevalence needs independent samples, but clusters are given: keep one sample of each "
+            "cluster, or leave out prevalence."
+        )
     if method == "auto":
         return possible[0]
     if method not in possible:
@@ -326,6 +416,8 @@ class MetricIntervalResult(Result):
         Number of samples and of positives.
     n_queries : int or None
         Number of queries; None for one ranking.
+    prevalence : float or None
+        Prevalence of the population; None for that of the sample.
 
     See Also
     --------
@@ -350,12 +442,15 @@ class MetricIntervalResult(Result):
     n_samples: int = field(repr=False)
     n_positives: int = field(repr=False)
     n_queries: int | None = None
+    prevalence: float | None = None
     _n_without_positives: int = 0
 
     def _sentences(self) -> Iterable[str]:
         title = self.metric.title
         if self.n_queries is None:
-            way = interval_methods(self.metric)[self.method].title
+            way = interval_methods(self.metric, self.prevalence)[self.method].title
+            if self.prevalence is not None:
+                title += f" in a population with prevalence {self.prevalence:g}"
         else:
             way = _OVER_QUERIES[self.method][0]
             title = f"Mean {self.metric.title_in_text} over {self.n_queries} queries"
@@ -376,7 +471,8 @@ def interval_of(
     estimate: Estimate, confidence_level: float, method: str, random_state: Any = 0
 ) -> MetricIntervalResult:
     """Interval of one estimate by a method of its metric."""
-    way = interval_methods(estimate.metric)[method]
+    way = interval_methods(estimate.metric, estimate.prevalence)[method]
+    title = estimate.metric.title_in_text
     low, high = way.limits(estimate, confidence_level, as_seed_sequence(random_state))
     return MetricIntervalResult(
         metric=estimate.metric,
@@ -386,9 +482,10 @@ def interval_of(
         standard_error=estimate.standard_error,
         confidence_level=confidence_level,
         method=method,
-        target=way.target.format(title=estimate.metric.title_in_text),
+        target=way.target.format(title=title, prevalence=estimate.prevalence),
         n_samples=estimate.size[0],
         n_positives=estimate.size[1],
+        prevalence=estimate.prevalence,
     )
 
 

@@ -12,6 +12,7 @@ from sklearn_rankinf._estimation.estimates import (
     MetricIntervalResult,
     check_both_classes,
     choose_method,
+    estimate_of,
     interval_of,
     interval_over_queries,
 )
@@ -28,6 +29,7 @@ from sklearn_rankinf._ranking import (
     Ranking,
     Sample,
     as_seed_sequence,
+    check_between,
     check_confidence_level,
     check_integer,
     check_n_jobs,
@@ -42,6 +44,7 @@ def metric_interval(
     pos_label: PosLabel = 1,
     confidence_level: float = 0.95,
     method: str = "auto",
+    prevalence: float | None = None,
     groups: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
     n_resamples: int = 9999,
@@ -78,6 +81,12 @@ def metric_interval(
           ``"plus"``.
         * DCG, BEDROC, RIE and custom metrics: ``"binormal"``, ``"influence"``.
         * Any metric over queries: ``"t"``, ``"bootstrap"``.
+        * Average precision with `prevalence`: ``"mover"``, ``"influence"``.
+    prevalence : float, optional
+        Prevalence of the population in which the ranker will work, between 0 and 1, if it is not
+        that of the sample, as in case-control and downsampled samples. Positives and negatives are
+        taken as random samples of those of the population. For average precision of all ranks, and
+        for ROC AUC, which is the same at every prevalence.
     groups : array-like of shape (n_samples,), optional
         Query of each sample. The interval is then that of the mean over queries, and the queries
         are the sampled units.
@@ -102,7 +111,13 @@ def metric_interval(
         If `y_score` is missing, or given with a ranking, or if an argument has the wrong type.
     ValueError
         If there are no positives or no negatives, if the metric is the reciprocal rank of one
-        ranking, or if an option is not one of those above or cannot be combined with another.
+        ranking, if there are too few negatives for the `prevalence`, or if an option is not one of
+        those above or cannot be combined with another.
+
+    Warns
+    -----
+    UserWarning
+        If a value at another prevalence depends on few negatives.
 
     See Also
     --------
@@ -137,6 +152,22 @@ def metric_interval(
     values of the metric. Sample weights are not supported, because the variance depends on their
     meaning (copies or a sampling design).
 
+    **Another prevalence.** At prevalence :math:`\pi`, with :math:`n_0` negatives of which
+    :math:`w_i` score at least as high as the positive i,
+
+    .. math:: \mathrm{AP}_\pi = \frac1m \sum_i \frac{A_i}{A_i + w_i + 1/2}, \qquad
+              A_i = n_0 \frac{\pi}{1 - \pi} \frac im,
+
+    where i counts the positives from the top. Without 1/2 it is the value of scikit-learn with
+    weights :math:`\pi / m` of positives and :math:`(1 - \pi) / n_0` of negatives, which is too
+    large if few negatives are at the top. ``"mover"`` combines two intervals on the scale g [4]_:
+    that of the sampling of positives, by influence values, and that of average precision with
+    Jeffreys' limits of all shares of negatives above a positive. ``"influence"`` has influence
+    values of both classes; it needs :math:`n_0 \pi \ge 20`. About :math:`n_0 \pi` negatives
+    determine the value: below 20 of them there is a warning, also below 50 with fewer than 50
+    positives, and below 2 an error. P-values of tests against random labelling need no correction:
+    they are valid for case-control samples.
+
     References
     ----------
     .. [1] Boyd, K., Eng, K. H., & Page, C. D. (2013). Area under the precision-recall curve: point
@@ -145,6 +176,8 @@ def metric_interval(
        Mann-Whitney statistic. Part 2. Statistics in Medicine, 25(4), 559-573.
     .. [3] Ash, J. R., & Hughes-Oliver, J. M. (2022). Confidence bands and hypothesis tests for hit
        enrichment curves. Journal of Cheminformatics, 14, 50.
+    .. [4] Zou, G. Y., & Donner, A. (2008). Construction of confidence limits about effect measures:
+       a general approach. Statistics in Medicine, 27(10), 1693-1702.
 
     Examples
     --------
@@ -160,13 +193,19 @@ def metric_interval(
     'average precision in the population, at the prevalence of the sample'
     >>> metric_interval(y_true, y_score, metric="recall@0.1").method
     'score'
+    >>> rare = metric_interval(y_true, y_score, prevalence=0.05)
+    >>> rare.target
+    'average precision in a population with prevalence 0.05'
+    >>> print(f"{rare.statistic:.2f} in [{rare.low:.2f}, {rare.high:.2f}]")
+    0.36 in [0.21, 0.55]
     """
     confidence_level = check_confidence_level(confidence_level)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     n_jobs = check_n_jobs(n_jobs)
     chosen = as_metric(metric)
+    prevalence = None if prevalence is None else check_between(prevalence, "prevalence")
     if groups is not None:
-        check_queries_alone(clusters=clusters)
+        check_queries_alone(clusters=clusters, prevalence=prevalence)
         sample = Sample.read(y_true, y_score, pos_label=pos_label, groups=groups)
         return interval_over_queries(
             chosen,
@@ -178,8 +217,8 @@ def metric_interval(
             random_state,
             sample.n_without_positives,
         )
-    check_has_influence(chosen)
-    method = choose_method(chosen, method, clusters is not None)
+    statistic = check_has_influence(chosen)
+    method = choose_method(chosen, method, clusters is not None, prevalence)
     sample = Sample.read(
         y_true,
         y_score,
@@ -189,6 +228,11 @@ def metric_interval(
         clusters=clusters,
     )
     if sample.n_classes > 1:
+        if prevalence is not None:
+            raise ValueError(
+                f"prevalence is that of one class, but y_true has {sample.n_classes}: pass "
+                "y_true == label and the scores of that label."
+            )
         return _intervals_of_classes(sample, chosen, confidence_level, method, random_state, n_jobs)
     ranking = sample.rankings[0]
     if getattr(chosen, "k", None) is not None and not ranking.has_all_ties:
@@ -198,7 +242,8 @@ def metric_interval(
             "scores, as Ranking.from_dask(..., counts='all') does."
         )
     check_both_classes(ranking)
-    return interval_of(Estimate.of_sample(chosen, sample), confidence_level, method, random_state)
+    estimate = estimate_of(statistic, sample, prevalence, method)
+    return interval_of(estimate, confidence_level, method, random_state)
 
 
 def _intervals_of_classes(

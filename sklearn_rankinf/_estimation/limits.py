@@ -340,6 +340,15 @@ def clopper_pearson_limits(
     return np.where(x <= 0.0, 0.0, low), np.where(x >= n, 1.0, high)
 
 
+def jeffreys_limits(
+    successes: Numbers, n_trials: Numbers, confidence_level: Numbers = 0.95
+) -> tuple[Floats, Floats]:
+    """Quantiles of the posterior distribution of a binomial proportion under Jeffreys' prior."""
+    a, b = _floats(successes) + 0.5, _floats(n_trials) - successes + 0.5
+    tail = (1.0 - np.asarray(confidence_level)) / 2.0
+    return np.asarray(betaincinv(a, b, tail)), np.asarray(betaincinv(a, b, 1.0 - tail))
+
+
 def plus_recall_limits(
     hits: Numbers,
     k: Numbers,

@@ -20,6 +20,8 @@ DOCUMENTATION = "https://sklearn-rankinf.readthedocs.io/en/latest/"
 
 # Fewer independent positives or negatives are reported.
 _FEW = 10
+# Targets are seldom more frequent than this, unless others were left out.
+_ENRICHED = 0.2
 # If at least this number of scores are all shared by samples with equal labels, samples repeat.
 _N_REPEATED = 20
 # Below these numbers the interval of average precision covered less often than its level.
@@ -141,6 +143,18 @@ def positives_in_majority(facts: Facts) -> str | None:
     if not facts.sample.has_both or 2 * m <= n:
         return None
     return f"More than half of the samples are positive ({m} of {n})."
+
+
+@of_all(
+    "Was it, as a case-control or a downsampled sample? If targets are rarer where the ranker will "
+    "work, average precision and precision are lower there: metric_interval with prevalence "
+    "estimates them. P-values need no correction."
+)
+def enriched_sample(facts: Facts) -> str | None:
+    n, m = facts.sample.n_items, facts.sample.n_positives
+    if not facts.sample.has_both or m <= _ENRICHED * n:
+        return None
+    return f"{100 * m / n:.3g} % of the samples are positive: the sample may have been enriched."
 
 
 @of_all(

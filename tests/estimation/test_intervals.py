@@ -104,10 +104,19 @@ def assert_same(one, other, rtol=1e-12):
 # ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("metric", ["average_precision", "roc_auc", "recall@3", "bedroc"])
-def test_the_docstring_names_all_methods_and_their_sources(metric):
+@pytest.mark.parametrize(
+    ("metric", "prevalence"),
+    [
+        ("average_precision", None),
+        ("average_precision", 0.1),
+        ("roc_auc", None),
+        ("recall@3", None),
+        ("bedroc", None),
+    ],
+)
+def test_the_docstring_names_all_methods_and_their_sources(metric, prevalence):
     text = metric_interval.__doc__
-    for name, way in interval_methods(as_metric(metric)).items():
+    for name, way in interval_methods(as_metric(metric), prevalence).items():
         assert f'``"{name}"``' in text, name
         assert all(word in text for word in way.reference.split()), name
 

@@ -18,6 +18,7 @@ NOISE = RNG.normal(size=N)
 GOOD = NOISE + 1.2 * Y
 CLUSTERS = np.arange(N) // 3
 Y_OF_CLUSTERS = (CLUSTERS % 4 == 0).astype(int)
+RARE_CLUSTERS = (CLUSTERS % 6 == 0).astype(int)
 SCORE_OF_CLUSTERS = NOISE + 0.5 * Y_OF_CLUSTERS
 FEW = np.r_[np.ones(4, dtype=int), np.zeros(96, dtype=int)]
 SMALL = np.r_[1, np.zeros(9, dtype=int)]
@@ -30,7 +31,7 @@ CLEAN = {
     "three rankings": ((Y, np.column_stack([GOOD, NOISE, 2.0 * GOOD + NOISE])), {}),
     "strings": ((np.where(Y == 1, "hit", "miss"), GOOD), {"pos_label": "hit"}),
     "labels -1 and 1": ((2 * Y - 1, GOOD), {}),
-    "clusters": ((Y_OF_CLUSTERS, SCORE_OF_CLUSTERS), {"clusters": CLUSTERS}),
+    "clusters": ((RARE_CLUSTERS, NOISE + 0.7 * RARE_CLUSTERS), {"clusters": CLUSTERS}),
     "a series": ((pd.Series(Y), pd.Series(GOOD, name="good")), {}),
     "ROC AUC": ((Y, GOOD), {"metric": "roc_auc"}),
 }
@@ -45,6 +46,11 @@ CASES = {
     "one-label": ((np.zeros(50, dtype=int), NOISE[:50]), {"k": 5}, "All 50 samples are negative"),
     "labels-1-2": ((2 - Y, GOOD), {}, "labels are 1 and 2, and 1 was used"),
     "positives-in-majority": ((1 - Y, -GOOD), {}, "276 of 300"),
+    "enriched-sample": (
+        (Y_OF_CLUSTERS, SCORE_OF_CLUSTERS),
+        {},
+        r"^25 % of the samples are positive: the sample may have been enriched\.$",
+    ),
     "too-few-to-be-significant": (
         (SMALL, noise_of(SMALL, 0)),
         {"k": 5},
@@ -157,6 +163,13 @@ def test_few_positives_are_fewer_than_ten(m, fires):
     y_true = np.r_[np.ones(m, dtype=int), np.zeros(100 - m, dtype=int)]
     codes, _ = codes_of((y_true, noise_of(y_true, 3)), {"k": 20})
     assert ("few-positives" in codes) == fires
+
+
+@pytest.mark.parametrize(("m", "fires"), [(40, False), (41, True)])
+def test_a_sample_of_more_than_a_fifth_positives_may_be_enriched(m, fires):
+    y_true = np.arange(200) < m
+    codes, _ = codes_of((y_true, noise_of(y_true, 3) + y_true), {})
+    assert ("enriched-sample" in codes) == fires
 
 
 @pytest.mark.parametrize(("n", "fires"), [(19, True), (20, False)])

@@ -1,17 +1,19 @@
 """Simulated data sets, and how often intervals cover and tests reject in them.
 
 Scores of negatives are standard normal. Those of positives are normal or of Student's t
-distribution, and shifted; or half of them are at chance; or scores are cut into five levels.
-Values in the population come from quadrature, and expectations of samples from simulation, with
-separate formulas. Intervals and p-values are those of the package: of its functions behind
-``metric_interval`` and ``metric_comparison_test``, which spare the reading of labels and scores.
+distribution, and shifted; or half of them are at chance; or scores are cut into five levels. Where
+the classes are sampled apart, they have other distributions. Values in the population come from
+quadrature, and expectations of samples from simulation, with separate formulas. Intervals and
+p-values are those of the package: of its functions behind ``metric_interval`` and
+``metric_comparison_test``, which spare the reading of labels and scores.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -22,6 +24,7 @@ from sklearn_rankinf import Ranking
 from sklearn_rankinf._estimation.comparison import _compare
 from sklearn_rankinf._estimation.comparison_methods import Difference, pvalue_of_swaps
 from sklearn_rankinf._estimation.estimates import Estimate, interval_methods, mean_interval
+from sklearn_rankinf._estimation.prevalence import PrecisionAtPositives
 from sklearn_rankinf._permutation.draws import Draws
 from sklearn_rankinf._permutation.swaps import SignFlipSampler
 from sklearn_rankinf._ranking import Sample
@@ -140,6 +143,59 @@ def with_average_precision(value, prevalence, df):
     return Population("other shape", (brentq(excess, -1.0, 8.0, xtol=1e-4),), df)
 
 
+# Populations whose classes are sampled apart.
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Scores of both classes; those above the cap are recorded as the cap, or scores as levels."""
+
+    name: str
+    positives: Any
+    negatives: Any
+    cap: float = np.inf
+    borders: tuple[float, ...] = ()
+
+    def least(self, x):
+        """The smallest score that is recorded as x is."""
+        if self.borders:
+            return np.array([-np.inf, *self.borders])[np.digitize(x, self.borders)]
+        return np.minimum(x, self.cap)
+
+    @cached_property
+    def curve(self):
+        """Recall and false-positive rate at all thresholds, the highest first."""
+        thresholds = np.unique(self.least(self.positives.isf(SHARES)))[::-1]
+        return self.positives.sf(thresholds), self.negatives.sf(thresholds)
+
+    def average_precision(self, prevalence):
+        """Mean precision over the positives."""
+        recall, rate = self.curve
+        precision = prevalence * recall / (prevalence * recall + (1.0 - prevalence) * rate)
+        return np.diff(recall, prepend=0.0) @ precision
+
+    def rankings(self, n_positives, n_negatives, n_data_sets, rng):
+        """Draw rankings."""
+        for _ in range(n_data_sets):
+            scores = [
+                self.least(of.isf(rng.random(size)))
+                for of, size in ((self.positives, n_positives), (self.negatives, n_negatives))
+            ]
+            _, places = np.unique(-np.concatenate(scores), return_inverse=True)
+            sizes = np.bincount(places)
+            yield Ranking(sizes, np.bincount(places[:n_positives], minlength=sizes.size))
+
+
+CLASSES = (
+    Classes("d = 1", stats.norm(1.0), stats.norm()),
+    Classes("log-normal + 2", stats.lognorm(1.0, loc=2.0), stats.lognorm(1.0)),
+    Classes("log-normal", stats.lognorm(1.0, scale=np.e), stats.lognorm(0.6)),
+    Classes("beta", stats.beta(3.0, 1.0), stats.beta(1.0, 4.0), cap=0.95),
+    Classes("strong beta", stats.beta(6.0, 1.0), stats.beta(1.0, 6.0), cap=0.9),
+    Classes("ten levels", stats.norm(1.5), stats.norm(), borders=tuple(np.linspace(-1.0, 3.0, 9))),
+)
+
+
 # Data sets.
 
 
@@ -256,6 +312,17 @@ def coverage(metric, method, data_sets, target):
     ]
     low, high = np.transpose(limits)
     return np.mean((low <= target) & (target <= high))
+
+
+def coverage_at_prevalences(classes, sizes, prevalences, n_data_sets, rng):
+    """Share of the intervals of average precision that hold the target, at each prevalence."""
+    targets = [classes.average_precision(prevalence) for prevalence in prevalences]
+    covered = np.zeros(len(targets))
+    for ranking in classes.rankings(*sizes, n_data_sets, rng):
+        for number, (prevalence, target) in enumerate(zip(prevalences, targets, strict=True)):
+            low, high = PrecisionAtPositives.of(ranking, prevalence).mover_limits(LEVEL)
+            covered[number] += low <= target <= high
+    return covered / n_data_sets
 
 
 def covering_values(metric, n_samples, n_positives, target, edges, n_halvings=10):

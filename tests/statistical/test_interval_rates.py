@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from rates import (
     BY_NAME,
+    CLASSES,
     CONTINUOUS,
     HEAVY,
     LEVELS,
@@ -25,6 +26,7 @@ from rates import (
     binormal_coverage,
     cluster_coverage,
     coverage,
+    coverage_at_prevalences,
     covering_values,
     dcg_of,
     highest,
@@ -275,6 +277,26 @@ def test_recall_at_k_is_covered(n_data_sets, population, sizes):
     target = recall_in(population, m / n, m / n)
     found = covers(RecallAtK(m), population, sizes, n_data_sets, target, "score", k=m)
     assert lowest(n_data_sets, 0.94) <= found <= highest(n_data_sets, 0.994)
+
+
+@pytest.mark.parametrize("classes", CLASSES, ids=lambda c: c.name)
+def test_average_precision_of_classes_sampled_apart_is_that_of_weights(classes):
+    rng = np.random.default_rng(14)
+    (ranking,) = classes.rankings(20_000, 60_000, 1, rng)
+    positive, scores = expanded(ranking)
+    for prevalence in (0.01, 0.25):
+        weight = np.where(positive, prevalence / 20_000, (1.0 - prevalence) / 60_000)
+        value = average_precision_score(positive, scores, sample_weight=weight)
+        assert classes.average_precision(prevalence) == pytest.approx(value, abs=0.03)
+
+
+@pytest.mark.parametrize("classes", CLASSES, ids=lambda c: c.name)
+def test_average_precision_at_another_prevalence_is_covered(classes, n_data_sets):
+    for sizes in ((50, 950), (100, 9900)):
+        prevalences = [count / sizes[1] for count in (10, 20, 100)]
+        rng = np.random.default_rng(15)
+        found = coverage_at_prevalences(classes, sizes, prevalences, n_data_sets, rng)
+        assert found.min() >= lowest(n_data_sets, 0.935)
 
 
 @pytest.mark.parametrize("population", [D1, HEAVY[1]], ids=lambda p: p.name)

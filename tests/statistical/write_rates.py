@@ -22,6 +22,7 @@ import numpy as np
 from rates import (
     BY_NAME,
     CAUCHY,
+    CLASSES,
     LEVELS,
     MIX,
     POPULATIONS,
@@ -34,6 +35,7 @@ from rates import (
     cluster_coverage,
     comparison_rates,
     coverage,
+    coverage_at_prevalences,
     dcg_of,
     mean_coverage,
     query_rates,
@@ -74,6 +76,9 @@ CUTS = (
     (100, 2000, 100),
     (10, 2000, 10),
 )
+# Positives and negatives sampled apart, and the negatives on which precision rests.
+OF_CLASSES = ((50, 950), (100, 9900), (500, 500), (20, 980))
+COUNTS = (2, 5, 10, 20, 50, 100)
 D1, D15 = BY_NAME["d = 1"], BY_NAME["d = 1.5"]
 EQUAL = (BY_NAME["d = 0"], D1, BY_NAME["d = 2"], BY_NAME["t + 2.5"], MIX, LEVELS)
 FEW = (BY_NAME["d = 0"], D1, BY_NAME["d = 2"], BY_NAME["d = 3"], BY_NAME["t + 2.5"], MIX)
@@ -93,6 +98,7 @@ class Table:
 AP = Table("Average precision, influence", "m, n")
 AP_AT_K = Table("Average precision at k, influence", "m, n, k")
 CALIBRATED = Table("Average precision, calibrated: the expectation at this size", "m, n")
+PREVALENCE = Table("Average precision at another prevalence, mover", "m, n0, scores")
 AUC = Table("ROC AUC, score", "m, n")
 RECALL = Table("Recall at k, score", "m, n, k")
 DCG = Table("DCG, binormal", "m, n")
@@ -110,7 +116,7 @@ QUERY_POWER = Table("Mean average precision over queries, power", "queries, d", 
 MOVER = Table("Average precision, interval of the difference", "m, n, scores")
 OTHER_MOVER = Table("Other metrics, interval of the difference", "metric, m, n, d")
 TABLES = (
-    *(AP, AP_AT_K, CALIBRATED, AUC, RECALL, DCG, BEDROC, MEAN, CLUSTERS),
+    *(AP, AP_AT_K, CALIBRATED, PREVALENCE, AUC, RECALL, DCG, BEDROC, MEAN, CLUSTERS),
     *(SIZE, SHAPE, OTHERS, AGAIN, QUERIES, POWER, OTHER_POWER, QUERY_POWER, MOVER, OTHER_MOVER),
 )
 
@@ -221,6 +227,19 @@ def other_interval_cells() -> Iterator[Cell]:
             yield interval_cell(RECALL, RecallAtK(cuts[2]), "score", p, of_recall, cuts, 2000)
             metric, target = AveragePrecision(cuts[2]), of_average_precision_at_k
             yield interval_cell(AP_AT_K, metric, "influence", p, target, cuts, 1000)
+
+
+def prevalence_cells() -> Iterator[Cell]:
+    for (m, n0), classes in product(OF_CLASSES, CLASSES):
+        prevalences = {f"n0 π = {count}": count / n0 for count in COUNTS}
+        where = {name: (PREVALENCE, name) for name in prevalences}
+
+        def simulate(n_data_sets, rng, sizes=(m, n0), classes=classes, prevalences=prevalences):
+            values = tuple(prevalences.values())
+            rates = coverage_at_prevalences(classes, sizes, values, n_data_sets, rng)
+            return dict(zip(prevalences, rates, strict=True))
+
+        yield Cell(where, of_sizes(m, n0, classes.name), 4000, simulate)
 
 
 def calibrated_cells() -> Iterator[Cell]:
@@ -385,6 +404,7 @@ def binormal_mover_cells() -> Iterator[Cell]:
 def cells() -> Iterator[Cell]:
     """All cells, those that matter most first."""
     yield from average_precision_cells()
+    yield from prevalence_cells()
     yield from query_cells()
     yield from mean_cells()
     yield from average_precision_tests()
