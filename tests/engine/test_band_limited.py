@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 import oracles
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import simpson
@@ -174,6 +174,7 @@ def sums(draw):
     return sizes, m, cross, linear, square
 
 
+@settings(max_examples=max(1, settings().max_examples // 2))
 @given(sums())
 def test_bounds_of_drawn_sums_enclose_enumeration(drawn):
     sizes, m, cross, linear, square = drawn
@@ -593,12 +594,12 @@ def test_what_sums_of_weights_leave_out_of_each_node_is_bounded(log_left_out, mo
     monkeypatch.setattr(ranking_transform, "is_quick_sum", lambda blocks, m: True)
     rng = np.random.default_rng(int(log_left_out))
     n_known = 0
-    for _ in range(4):
+    for _ in range(3):
         sizes = rng.integers(3, 30, size=4).tolist()
         m = int(rng.integers(5, 12))
         weights = np.sort(rng.integers(0, 50, size=4))[::-1]
         values, shares = enumerated(sizes, m, lambda hits, w=weights: int(np.dot(hits, w)))
         none = np.zeros(4)
         bounds = bounds_of(Increments(np.array(sizes), none, weights.astype(float), none), m)
-        n_known += assert_encloses(bounds, values, shares, most=16)
+        n_known += assert_encloses(bounds, values, shares, most=10)
     assert n_known > 0.0

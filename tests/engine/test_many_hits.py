@@ -66,7 +66,7 @@ def test_tails_agree_with_long_contours(x):
 @pytest.mark.parametrize(
     ("n", "m", "has_ties", "x"),
     [
-        (6_200, 1_060, True, 0.6),
+        (4_000, 1_060, True, 0.6),
         pytest.param(10_000, 1_200, False, 0.14, marks=pytest.mark.long),
         pytest.param(10_000, 1_200, False, 0.6, marks=pytest.mark.long),
         pytest.param(10_000, 1_200, True, 0.14, marks=pytest.mark.long),

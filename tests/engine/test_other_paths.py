@@ -94,16 +94,15 @@ def test_cells_bound_all_paths_outside_of_a_window(largest, kind, monkeypatch):
             tilts = sign * scale * np.array([0.0, 0.5, 1.0, 3.0])
             t = float(rng.choice(values))
             for tilt in tilts:
+                alone, total = np.array([tilt]), log_total((logs + tilt * values)[outside])
                 for log_enough in (20.0, -5.0, -100.0):
-                    alone = np.array([tilt])
                     bound = log_outside(blocks, m, alone, 0.0, window, log_enough)
-                    total = log_total((logs + tilt * values)[outside])
                     assert bound >= total
                     slack.append(bound - total if outside.any() else 0.0)
-            beyond = outside & (sign * values >= sign * t)
+            exact = log_total(logs[outside & (sign * values >= sign * t)])
             for log_enough in (0.0, -5.0, -60.0):
                 bound = log_outside(blocks, m, tilts, t, window, log_enough)
-                assert bound >= log_total(logs[beyond])
+                assert bound >= exact
     assert np.median(slack) < 1.0
 
 
