@@ -39,7 +39,7 @@ from sklearn_rankinf._engine.inversion.band_limited import BandLimitedTails
 from sklearn_rankinf._engine.means.distribution import MeanDistribution
 from sklearn_rankinf._model_selection.scorers import resolution
 from sklearn_rankinf._null.critical_values import critical_region
-from sklearn_rankinf._null.distribution import NullDistribution
+from sklearn_rankinf._null.distribution import _DISTRIBUTIONS, NullDistribution
 
 N, M = 150, 15
 # All positives but the last one at the top, and the last one behind one negative: the second
@@ -64,6 +64,8 @@ def no_kept_tails(monkeypatch):
     def computed(self, t, sign):
         return self._tail(np.array([t]), sign)
 
+    # Distributions that have kept some already are found again by their arguments.
+    _DISTRIBUTIONS.clear()
     monkeypatch.setattr(ComputedDistribution, "_tail_of_one", computed)
 
 
