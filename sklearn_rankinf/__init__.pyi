@@ -13,6 +13,7 @@ from sklearn_rankinf._estimation.intervals import metric_interval
 from sklearn_rankinf._estimation.multiple_comparison import (
     metric_multiple_comparison_test,
 )
+from sklearn_rankinf._estimation.operating_points import items_to_examine
 from sklearn_rankinf._metrics.average_precision import AveragePrecision
 from sklearn_rankinf._metrics.hits_at_k import (
     EnrichmentAtK,
@@ -114,6 +115,7 @@ __all__ = [
     "cross_val_comparison",
     "cross_val_significance",
     "interpolated_average_precision_score",
+    "items_to_examine",
     "make_significance_scorer",
     "mean_average_precision_score",
     "metric_comparison_power",

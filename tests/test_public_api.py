@@ -79,6 +79,9 @@ SIGNATURES = {
     "top_k_significance_curve": (
         "(y_true, y_score=None, *, alpha=(0.1, 0.05, 0.01), max_rank=None, pos_label=1)"
     ),
+    "items_to_examine": (
+        "(y_true, y_score=None, *, recall=0.8, pos_label=1, confidence_level=0.95, method='auto')"
+    ),
     "metric_curve": (
         "(y_true, y_score=None, *, curve='precision_recall', pos_label=1, confidence_level=0.95, "
         "method='auto', difference=False, n_resamples=999, random_state=0, n_jobs=None, verbose=0)"

@@ -372,14 +372,14 @@ def metric_curve(
     has_several = holds_rankers(y_score)
     columns = "rankers" if has_several else ""
     sample = Sample.read(y_true, y_score, pos_label=pos_label, columns=columns)
-    _check_sizes(sample.rankings[0])
+    check_sizes(sample.rankings[0])
     if difference:
         return _difference(kind, sample, level, method, draws)
     results = [_curve(kind, ranking, level, method, draws) for ranking in sample.rankings]
     return dict(zip(sample.names, results, strict=True)) if has_several else results[0]
 
 
-def _check_sizes(ranking: Ranking) -> None:
+def check_sizes(ranking: Ranking) -> None:
     """Raise an error or warn if a class has too few items."""
     check_both_classes(ranking)
     n, m = ranking.n_samples, ranking.n_positives

@@ -235,6 +235,11 @@ OF_REALS = {
         0.03,
         lambda x: rankinf.top_k_significance_curve(*DATA, alpha=x),
     ),
+    "items_to_examine": (
+        "recall",
+        0.6,
+        lambda x: rankinf.items_to_examine(*DATA, recall=x),
+    ),
     "metric_curve": (
         "confidence_level",
         0.93,

@@ -14,6 +14,7 @@ import numpy as np
 
 from sklearn_rankinf import Ranking
 from sklearn_rankinf._estimation.curve_kinds import CURVES
+from sklearn_rankinf._estimation.operating_points import METHODS
 from sklearn_rankinf._estimation.regions import Region
 
 LEVEL = 0.95
@@ -99,3 +100,18 @@ def curve_coverage(population, n_samples, n_positives, n_data_sets, rng):
         {kind: count / n_data_sets for kind, count in whole.items()},
         {kind: float(np.mean(count) / n_data_sets) for kind, count in alone.items()},
     )
+
+
+def examined_coverage(population, n_samples, n_positives, recall, n_data_sets, rng):
+    """Share of data sets whose limits contain the true number of samples to examine, by method."""
+    labels, n0 = np.arange(n_samples) < n_positives, n_samples - n_positives
+    rate, found = true_rates(population)
+    true = np.interp(recall, found, n0 * rate + n_positives * found)
+    covered = {"region": 0, "exact": 0}
+    for _ in range(n_data_sets):
+        scores = [population.draw(rng, size, hit) for size, hit in ((n_positives, 1), (n0, 0))]
+        ranking = Ranking.from_scores(labels, np.concatenate(scores))
+        for method in covered:
+            limits = METHODS[method].limits(ranking, recall, LEVEL)
+            covered[method] += limits[0] <= np.ceil(true) and np.floor(true) <= limits[1]
+    return {method: count / n_data_sets for method, count in covered.items()}

@@ -6,7 +6,7 @@ either side of a test. With `--long` there are more data sets and sizes.
 
 import numpy as np
 import pytest
-from curve_rates import KINDS, OTHERS, curve_coverage
+from curve_rates import KINDS, OTHERS, curve_coverage, examined_coverage
 from rates import highest, lowest
 
 SIZES = [(500, 50), (2000, 20), (1000, 300)]
@@ -22,3 +22,13 @@ def test_limits_of_the_curve(population, long):
             # Recall at all k is covered as stated; what is read off from it, more often.
             assert lowest(n_data_sets, 0.935) <= whole[kind] <= highest(n_data_sets, 0.999)
             assert alone[kind] >= lowest(n_data_sets, 0.93)
+
+
+@pytest.mark.parametrize("population", OTHERS, ids=lambda population: population.name)
+@pytest.mark.parametrize("recall", [0.5, 0.8])
+def test_limits_of_the_samples_to_examine(population, recall, long):
+    n_data_sets = 2000 if long else 150
+    for n, m in SIZES if long else SIZES[:1]:
+        rng = np.random.default_rng(4)
+        for rate in examined_coverage(population, n, m, recall, n_data_sets, rng).values():
+            assert rate >= lowest(n_data_sets, 0.93)
