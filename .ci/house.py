@@ -14,7 +14,7 @@ from pathlib import Path
 
 ENGINE = ("_engine",)
 LIMITS = {
-    "lines outside of the engine": 32_900,
+    "lines outside of the engine": 33_200,
     "public names": 60,
     "parameters": 14,
     "floors": 9,
