@@ -13,7 +13,7 @@ from sklearn_rankinf._estimation.intervals import metric_interval
 from sklearn_rankinf._estimation.multiple_comparison import (
     metric_multiple_comparison_test,
 )
-from sklearn_rankinf._estimation.operating_points import items_to_examine
+from sklearn_rankinf._estimation.operating_points import items_to_examine, optimal_cutoff
 from sklearn_rankinf._metrics.average_precision import AveragePrecision
 from sklearn_rankinf._metrics.hits_at_k import (
     EnrichmentAtK,
@@ -131,6 +131,7 @@ __all__ = [
     "min_hits_at_k",
     "min_positives",
     "minimum_hypergeometric_test",
+    "optimal_cutoff",
     "paired_outcome_posterior",
     "precision_at_k_score",
     "r_precision_score",

@@ -82,6 +82,9 @@ SIGNATURES = {
     "items_to_examine": (
         "(y_true, y_score=None, *, recall=0.8, pos_label=1, confidence_level=0.95, method='auto')"
     ),
+    "optimal_cutoff": (
+        "(y_true, y_score=None, *, value, cost, pos_label=1, confidence_level=0.95, random_state=0)"
+    ),
     "metric_curve": (
         "(y_true, y_score=None, *, curve='precision_recall', pos_label=1, confidence_level=0.95, "
         "method='auto', difference=False, n_resamples=999, random_state=0, n_jobs=None, verbose=0)"

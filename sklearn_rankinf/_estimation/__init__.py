@@ -8,7 +8,7 @@ binormal_curve  the precision-recall curve of the binormal model
 regions         limits of recall at every k, and their critical value
 curve_kinds     the axes of curves, and how each is read from a region
 curves          curves with pointwise and simultaneous limits, and differences of two
-operating_points  how far down the list a share of the positives is found
+operating_points  samples to examine for a share of the positives; the best cut-off
 comparison      comparison of two rankings
 comparison_methods  the methods of comparisons, one table
 multiple_comparison  comparison of several rankings

@@ -1,4 +1,4 @@
-"""Operating points of a ranking: how far down the list a share of the positives is found."""
+"""Operating points of a ranking: where a share of the positives is found, and where to stop."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,
     Sample,
+    as_seed_sequence,
     check_between,
     check_confidence_level,
     check_option,
+    check_positive,
     holds_rankers,
 )
 from sklearn_rankinf._results import Result, format_value, state_interval
@@ -236,3 +238,195 @@ METHODS: Mapping[str, PointMethod] = MappingProxyType(
     }
 )
 """The methods by name, the recommended one first."""
+
+
+# The cut-off with the largest net benefit.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OptimalCutoffResult(Result):
+    """Result of :func:`optimal_cutoff`.
+
+    Attributes
+    ----------
+    k : int
+        Number of samples from the top with the largest net benefit; 0 if it is best to examine
+        none.
+    net_benefit : float
+        Value of the positives among them, less the costs of all of them.
+    low, high : float
+        Simultaneous limits of the net benefit at k.
+    k_low, k_high : int
+        The first and the last cut-off that may be the best.
+    value, cost : float
+        Value of a positive, and costs of examining a sample.
+    recall, precision : float
+        Recall and precision at k; the precision is nan if k is 0.
+    confidence_level : float
+        Nominal coverage of the limits.
+    n_samples, n_positives : int
+        Number of samples and of positives.
+
+    See Also
+    --------
+    optimal_cutoff : The function that returns this result.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import Ranking, optimal_cutoff
+    >>> ranking = Ranking.from_counts([1] * 100, ([1] * 4 + [1, 0]) * 3 + [0] * 82)
+    >>> optimal_cutoff(ranking, value=5.0, cost=1.0)
+    OptimalCutoffResult(k=17, net_benefit=58, low=29.46, high=58, k_low=8, k_high=44, value=5,
+    cost=1, confidence_level=0.95)
+    """
+
+    k: int
+    net_benefit: float
+    low: float
+    high: float
+    k_low: int
+    k_high: int
+    value: float
+    cost: float
+    recall: float = field(repr=False)
+    precision: float = field(repr=False)
+    confidence_level: float
+    n_samples: int = field(repr=False)
+    n_positives: int = field(repr=False)
+
+    def _sentences(self) -> Iterable[str]:
+        interval = f"{format_value(self.low)} to {format_value(self.high)}"
+        level = f"{100 * self.confidence_level:g} %"
+        yield (
+            f"The net benefit is largest, {format_value(self.net_benefit)}, at k = {self.k} of "
+            f"{self.n_samples} samples ({level} simultaneous limits {interval})."
+        )
+        yield (
+            f"The best cut-off is between k = {self.k_low} and {self.k_high} with a confidence of "
+            f"{level}."
+        )
+        yield (
+            "The cut-off was chosen on the same samples, so that its net benefit is too large on "
+            "average; the limits hold for all cut-offs at once."
+        )
+
+
+def optimal_cutoff(
+    y_true: ArrayLike | Ranking,
+    y_score: Any = None,
+    *,
+    value: float,
+    cost: float,
+    pos_label: PosLabel = 1,
+    confidence_level: float = 0.95,
+    random_state: Any = 0,
+) -> Any:
+    r"""Number of samples from the top of the list with the largest net benefit.
+
+    A positive that is found has a value, and examining a sample has costs. The samples are treated
+    as a random sample of a population with fixed numbers of positives and negatives. The scores
+    must come from a model that was not trained on these samples.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or Ranking
+        Binary labels; or a ranking, in which case `y_score` is omitted.
+    y_score : array-like of shape (n_samples,), dict or DataFrame, optional
+        Scores of one ranker, larger for samples more likely to be positive, or of several rankers,
+        by name. Required unless `y_true` is a ranking.
+    value : float
+        Value of a positive that is found.
+    cost : float
+        Costs of examining a sample, in the unit of the value.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives. Ignored if `y_true` is a ranking.
+    confidence_level : float, default=0.95
+        Nominal coverage of the limits.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of random numbers for the critical value.
+
+    Returns
+    -------
+    result : OptimalCutoffResult, or dict of OptimalCutoffResult
+        The cut-off, its net benefit with limits, and the cut-offs that may be the best; of several
+        rankers a dict of results by name.
+
+    Raises
+    ------
+    TypeError
+        If `y_score` is missing, or given with a ranking, or if an argument has the wrong type.
+    ValueError
+        If `value` or `cost` is not positive, or if a class has fewer than two samples.
+
+    Warns
+    -----
+    UserWarning
+        If a class has fewer than 10 samples, for which the coverage of the limits is not known.
+
+    See Also
+    --------
+    items_to_examine : Number of samples that contain a share of the positives.
+    top_k_significance_curve : Down to which k a list beats random selection.
+
+    Notes
+    -----
+    The net benefit of the first k samples is value times hits minus cost times k. It is largest
+    where the share of positives about rank k falls below cost / value. The limits are those of the
+    simultaneous band of recall of :func:`metric_curve`, for a list of this length with this number
+    of positives. Because they hold at all k at once, they hold at the k that was chosen. A cut-off
+    may be the best if its upper limit is at least the largest lower limit of all cut-offs, which
+    contains the best cut-off of the population with the stated confidence.
+
+    Samples with equal scores are examined in random order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankinf import optimal_cutoff
+    >>> rng = np.random.default_rng(0)
+    >>> y_true = np.arange(500) < 50
+    >>> y_score = rng.normal(size=500) + 1.5 * y_true
+    >>> print(optimal_cutoff(y_true, y_score, value=5.0, cost=1.0).summary())
+    The net benefit is largest, 91, at k = 84 of 500 samples (95 % simultaneous limits 40.7 to 130).
+    The best cut-off is between k = 11 and 206 with a confidence of 95 %.
+    The cut-off was chosen on the same samples, so that its net benefit is too large on average; the
+    limits hold for all cut-offs at once.
+    """
+    value, cost = check_positive(value, "value"), check_positive(cost, "cost")
+    level, seeds = check_confidence_level(confidence_level), as_seed_sequence(random_state)
+    has_several = holds_rankers(y_score)
+    columns = "rankers" if has_several else ""
+    sample = Sample.read(y_true, y_score, pos_label=pos_label, columns=columns)
+    check_sizes(sample.rankings[0])
+    results = [_best(ranking, value, cost, level, seeds) for ranking in sample.rankings]
+    return dict(zip(sample.names, results, strict=True)) if has_several else results[0]
+
+
+def _best(
+    ranking: Ranking, value: float, cost: float, level: float, seeds: np.random.SeedSequence
+) -> OptimalCutoffResult:
+    n, m = ranking.n_samples, ranking.n_positives
+    ends, found = vertices(ranking)
+    # Within a block of equal scores the net benefit is straight, and largest at an end.
+    benefits = value * found - cost * ends
+    at = int(np.argmax(benefits))
+    k, hits = int(ends[at]), int(found[at])
+    region = Region.simultaneous(ranking, level, np.random.default_rng(seeds))
+    low, high = (value * m * float(limit) - cost * k for limit in region.at(np.array(k)))
+    least, most = (value * m * part - cost * region.k for part in (region.low, region.high))
+    possible = region.k[most >= least.max()]
+    return OptimalCutoffResult(
+        k=k,
+        net_benefit=float(benefits[at]),
+        low=low,
+        high=high,
+        k_low=min(int(possible[0]), k),
+        k_high=max(int(possible[-1]), k),
+        value=value,
+        cost=cost,
+        recall=hits / m,
+        precision=hits / k if k else math.nan,
+        confidence_level=level,
+        n_samples=n,
+        n_positives=m,
+    )

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from sklearn_rankinf import Ranking, items_to_examine
+from sklearn_rankinf import Ranking, items_to_examine, metric_curve, optimal_cutoff
 from sklearn_rankinf._estimation.limits import union_limits
 from sklearn_rankinf._estimation.regions import top_of
 
@@ -129,3 +129,61 @@ def test_higher_levels_are_wider():
             )
             assert two.low <= one.low <= one.n_items <= one.high <= two.high
             assert_allclose(one.precision, two.precision)
+
+
+# The cut-off with the largest net benefit.
+
+
+@pytest.mark.parametrize(("value", "cost"), [(5.0, 1.0), (2.0, 1.0), (30.0, 1.0), (1.0, 2.0)])
+def test_best_cut_off_is_that_of_all_orders(value, cost):
+    for positive, score in samples():
+        result = optimal_cutoff(positive, score, value=value, cost=cost)
+        # All ends of blocks of equal scores, counted one by one.
+        benefits = {0: 0.0}
+        for threshold in np.unique(score):
+            top = score >= threshold
+            benefits[int(top.sum())] = value * (top & positive).sum() - cost * top.sum()
+        assert result.net_benefit == pytest.approx(max(benefits.values()))
+        assert benefits[result.k] == pytest.approx(result.net_benefit)
+        assert result.low <= result.net_benefit + 1e-9
+        assert result.net_benefit <= result.high + 1e-9
+        assert result.k_low <= result.k <= result.k_high
+        if result.k:
+            hits = round(result.recall * positive.sum())
+            assert value * hits - cost * result.k == pytest.approx(result.net_benefit)
+            assert result.precision == pytest.approx(hits / result.k)
+
+
+def test_limits_of_the_best_cut_off_are_those_of_the_curve():
+    rng = np.random.default_rng(0)
+    positive = np.arange(300) < 40
+    score = rng.normal(size=300) + 1.5 * positive
+    result = optimal_cutoff(positive, score, value=6, cost=1)
+    curve = metric_curve(positive, score, curve="recall")
+    low, high = (
+        6 * 40 * limits - curve.x for limits in (curve.low_simultaneous, curve.high_simultaneous)
+    )
+    at = np.flatnonzero(curve.x == result.k)[0]
+    # The curve has the wider ones of both kinds of limits.
+    assert low[at] <= result.low + 1e-9
+    assert result.high <= high[at] + 1e-9
+    assert_allclose([result.low, result.high], [low[at], high[at]], atol=3.0)
+    possible = curve.x[high >= low.max()]
+    assert abs(possible[0] - result.k_low) <= 2
+    assert abs(possible[-1] - result.k_high) <= 2
+
+
+def test_nothing_is_examined_at_high_costs():
+    positive, score = next(samples())
+    result = optimal_cutoff(positive, score, value=1, cost=5)
+    assert (result.k, result.net_benefit, result.low, result.high, result.k_high) == (0, 0, 0, 0, 0)
+    assert np.isnan(result.precision)
+    everything = optimal_cutoff(positive, score, value=1e6, cost=1)
+    assert everything.recall == 1.0
+
+
+@pytest.mark.parametrize("name", ["value", "cost"])
+@pytest.mark.parametrize("wrong", [0.0, -1.0, np.inf, np.nan])
+def test_values_and_costs_are_positive(name, wrong):
+    with pytest.raises(ValueError, match=f"{name} must be finite"):
+        optimal_cutoff(RANKING, **{"value": 1, "cost": 1, name: wrong})

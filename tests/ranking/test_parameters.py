@@ -235,6 +235,11 @@ OF_REALS = {
         0.03,
         lambda x: rankinf.top_k_significance_curve(*DATA, alpha=x),
     ),
+    "optimal_cutoff": (
+        "value",
+        6.0,
+        lambda x: rankinf.optimal_cutoff(*DATA, value=x, cost=1),
+    ),
     "items_to_examine": (
         "recall",
         0.6,
