@@ -14,8 +14,8 @@ from pathlib import Path
 
 ENGINE = ("_engine",)
 LIMITS = {
-    "lines outside of the engine": 33_200,
-    "public names": 60,
+    "lines outside of the engine": 33_400,
+    "public names": 72,
     "parameters": 14,
     "floors": 9,
     "files in a chain of imports": 12,
