@@ -13,7 +13,12 @@ from scipy.special import ndtri
 
 from sklearn_rankinf._estimation import limits
 from sklearn_rankinf._estimation.binormal import calibrated_limits, inverted_limits
-from sklearn_rankinf._estimation.prevalence import PrecisionAtPositives, check_negatives
+from sklearn_rankinf._estimation.prevalence import (
+    PrecisionAtPositives,
+    check_negatives,
+    check_top_fraction,
+    top_fraction,
+)
 from sklearn_rankinf._metrics import check_has_influence, influence_of, value_of
 from sklearn_rankinf._ranking import Design, Ranking, Sample, as_seed_sequence, check_option
 from sklearn_rankinf._results import Result, format_value, state_interval
@@ -281,6 +286,35 @@ def _average_precision_at(
     )
 
 
+def _hits_at(metric: Statistic, sample: Sample, prevalence: float, method: str) -> Estimate:
+    fraction: float = metric.k  # type: ignore[attr-defined]
+    n, m = size = sample.n_items, sample.n_positives
+    if fraction >= 1:
+        raise ValueError(
+            f"{metric.title} counts samples, whose number means nothing at another prevalence: "
+            f"pass a fraction of the population, such as {type(metric).__name__}(0.01)."
+        )
+    check_top_fraction(n - m, fraction)
+    top = top_fraction(sample.rankings[0], fraction, prevalence)
+    scale = _value_of_all(metric, prevalence)
+    value, variance = float(top.recall) * scale, float(limits.variance_of_recall(top)) * scale**2
+    return Estimate(metric, size, value, variance, m, n - m, prevalence=prevalence, counts=top)
+
+
+def _value_of_all(metric: Any, prevalence: float) -> float:
+    """Value of a metric at a fraction if all positives of a population are in the fraction."""
+    return prevalence / float(metric.divided_by(1, prevalence))
+
+
+def _union(estimate: Estimate, level: float, seed: Any) -> Limits:
+    top, m = estimate.counts, estimate.n_positives
+    low, high = top.lowest, top.highest
+    if m > 1:
+        low, high = limits.union_limits(top, limits.t_quantile(m - 1.0, level))
+    scale = _value_of_all(estimate.metric, estimate.prevalence or 0.0)
+    return float(low) * scale, float(high) * scale
+
+
 def _same_at(metric: Statistic, sample: Sample, prevalence: float, method: str) -> Estimate:
     return replace(Estimate.of_sample(metric, sample), prevalence=prevalence)
 
@@ -308,6 +342,14 @@ _AT_PREVALENCE = {
         {
             "mover": IntervalMethod("MOVER with Jeffreys limits", _mover, _ELSEWHERE, False),
             "influence": IntervalMethod("from influence values", _g_limits, _ELSEWHERE, False),
+        },
+    ),
+    "hits": AtPrevalence(
+        _hits_at,
+        {
+            "union": IntervalMethod(
+                "union of score and likelihood-ratio limits", _union, _ELSEWHERE, False
+            )
         },
     ),
     "roc_auc": AtPrevalence(

@@ -81,12 +81,14 @@ def metric_interval(
           ``"plus"``.
         * DCG, BEDROC, RIE and custom metrics: ``"binormal"``, ``"influence"``.
         * Any metric over queries: ``"t"``, ``"bootstrap"``.
-        * Average precision with `prevalence`: ``"mover"``, ``"influence"``.
+        * With `prevalence`, average precision: ``"mover"``, ``"influence"``; recall, precision,
+          enrichment and F-score at a fraction: ``"union"``.
     prevalence : float, optional
         Prevalence of the population in which the ranker will work, between 0 and 1, if it is not
         that of the sample, as in case-control and downsampled samples. Positives and negatives are
-        taken as random samples of those of the population. For average precision of all ranks, and
-        for ROC AUC, which is the same at every prevalence.
+        taken as random samples of those of the population. For average precision of all ranks;
+        recall, precision, enrichment and F-score at k, where k is a fraction of the population; and
+        ROC AUC, which is the same at every prevalence.
     groups : array-like of shape (n_samples,), optional
         Query of each sample. The interval is then that of the mean over queries, and the queries
         are the sampled units.
@@ -165,8 +167,11 @@ def metric_interval(
     Jeffreys' limits of all shares of negatives above a positive. ``"influence"`` has influence
     values of both classes; it needs :math:`n_0 \pi \ge 20`. About :math:`n_0 \pi` negatives
     determine the value: below 20 of them there is a warning, also below 50 with fewer than 50
-    positives, and below 2 an error. P-values of tests against random labelling need no correction:
-    they are valid for case-control samples.
+    positives, and below 2 an error. For metrics at the fraction f of the population, of which
+    recall is :math:`\kappa` and :math:`\pi \kappa / f` precision, ``"union"`` are the wider ones of
+    score and likelihood-ratio limits on each side, with the variance of a random threshold; they
+    need :math:`n_0 f \ge 10`, and there is a warning below 25. P-values of tests against random
+    labelling need no correction: they are valid for case-control samples.
 
     References
     ----------

@@ -1,4 +1,4 @@
-r"""Average precision in a population of another prevalence, from classes that were sampled apart.
+r"""Metrics in a population of another prevalence, from classes that were sampled apart.
 
 In a case-control or downsampled sample the scores of each class are those of the population, and
 only the proportion of the classes differs. With m positives and n_0 negatives, of which :math:`w_i`
@@ -22,6 +22,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from sklearn_rankinf._estimation.limits import (
+    TopFraction,
     g_inverse,
     g_scale,
     g_slope,
@@ -29,7 +30,7 @@ from sklearn_rankinf._estimation.limits import (
     t_quantile,
 )
 from sklearn_rankinf._ranking import Ranking, warn_caller
-from sklearn_rankinf._statistics import Floats, Integers
+from sklearn_rankinf._statistics import Floats, Integers, slope_at
 
 # Negatives on which precision rests, n0 times the prevalence: the least for a value, and for one
 # without a warning, also with few positives. Each number is the result of simulations.
@@ -147,6 +148,26 @@ def _variance(influence: Floats, counts: Floats | Integers, n_items: int) -> flo
 def _from_here(x: Floats) -> Floats:
     """Sums over each block and all blocks behind it."""
     return np.asarray(np.cumsum(x[::-1])[::-1])
+
+
+def top_fraction(ranking: Ranking, fraction: float, prevalence: float) -> TopFraction:
+    r"""Hits, misses and slope at the top fraction of a population with this prevalence.
+
+    Down to the threshold, at h hits and w misses, :math:`\pi h / m + (1 - \pi) w / n_0` is the
+    fraction. Positives are a share L of the items there in the sample, and in the population
+
+    .. math:: \frac{\pi L / m}{\pi L / m + (1 - \pi) (1 - L) / n_0}.
+    """
+    n, m = ranking.n_samples, ranking.n_positives
+    of_positive, of_negative = prevalence / m, (1.0 - prevalence) / (n - m)
+    ends, found = (np.append(0, np.cumsum(of)) for of in (ranking.tie_sizes, ranking.hits))
+    hits = float(np.interp(fraction, of_positive * found + of_negative * (ends - found), found))
+    misses = (fraction - of_positive * hits) / of_negative
+    rank = min(max(round(hits + misses), 1), n - 1)
+    share = slope_at(ranking.tie_sizes, ranking.hits, rank)
+    slope = of_positive * share / (of_positive * share + of_negative * (1.0 - share))
+    numbers = hits, misses, slope, m, n - m, fraction / prevalence, (1 - fraction) / prevalence - 1
+    return TopFraction(*(np.asarray(number, dtype=float) for number in numbers))
 
 
 # Whether a sample is large enough.

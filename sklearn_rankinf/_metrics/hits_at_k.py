@@ -96,7 +96,7 @@ class RecallAtK(_ShareOfHits):
     _quantity = "Recall"
 
     def divided_by(self, n_samples: int, n_positives: int) -> Any:
-        return max(n_positives, 1)
+        return n_positives or 1
 
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
         return recall_at_k_influence(tie_sizes, hits, self.k)
@@ -187,7 +187,7 @@ class EnrichmentAtK(_ShareOfHits):
     _quantity = "Enrichment"
 
     def divided_by(self, n_samples: int, n_positives: int) -> Any:
-        return self.k * (max(n_positives, 1) / n_samples)
+        return self.k * ((n_positives or 1) / n_samples)
 
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
         return enrichment_at_k_influence(tie_sizes, hits, self.k)
@@ -260,7 +260,7 @@ class FScoreAtK(_ShareOfHits):
 
     def divided_by(self, n_samples: int, n_positives: int) -> Any:
         """Divisor of the number of hits: the weighted mean of n_positives and k."""
-        return self._share_of_recall * max(n_positives, 1) + (1.0 - self._share_of_recall) * self.k
+        return self._share_of_recall * (n_positives or 1) + (1.0 - self._share_of_recall) * self.k
 
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
         divisor = self.divided_by(int(tie_sizes.sum()), int(hits.sum()))

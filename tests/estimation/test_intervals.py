@@ -109,6 +109,7 @@ def assert_same(one, other, rtol=1e-12):
     [
         ("average_precision", None),
         ("average_precision", 0.1),
+        ("recall@0.1", 0.1),
         ("roc_auc", None),
         ("recall@3", None),
         ("bedroc", None),

@@ -9,9 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
+from scipy.optimize import brentq
 from sklearn.metrics import average_precision_score
 
-from sklearn_rankinf import AveragePrecision, Ranking, metric_interval
+from sklearn_rankinf import (
+    AveragePrecision,
+    EnrichmentAtK,
+    Ranking,
+    RecallAtK,
+    metric_interval,
+)
 from sklearn_rankinf._estimation.limits import jeffreys_limits
 from sklearn_rankinf._estimation.prevalence import PrecisionAtPositives
 
@@ -284,6 +291,119 @@ def test_the_interval_widens_with_the_level():
 
 
 # ---------------------------------------------------------------------------------------------
+# Hits in a top fraction
+# ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [60, 150])
+@pytest.mark.parametrize("name", ["recall", "precision", "enrichment", "f_score"])
+def test_at_the_prevalence_of_the_sample_hits_are_those_of_the_sample(name, k):
+    y_true, y_score = sample()
+    plain = metric_interval(y_true, y_score, metric=f"{name}@{k}")
+    found = metric_interval(
+        y_true, y_score, metric=f"{name}@{k / 1560!r}", prevalence=y_true.mean()
+    )
+    assert found.method == "union"
+    assert found.statistic == pytest.approx(plain.statistic, rel=1e-9)
+    # The union holds the score limits.
+    assert found.low <= plain.low * (1.0 + 1e-9)
+    assert found.high >= plain.high * (1.0 - 1e-9)
+    assert found.standard_error == pytest.approx(plain.standard_error, rel=0.05)
+
+
+def test_limits_of_the_top_fraction_are_where_the_criteria_are_met():
+    y_true, y_score = sample(m=80, n0=2000)
+    fraction, prevalence, t = 0.03, 0.01, stats.t.ppf(0.975, 79)
+    found = metric_interval(y_true, y_score, metric=RecallAtK(fraction), prevalence=prevalence)
+    order = y_true[np.argsort(-y_score)]
+    mass = np.cumsum(np.where(order, prevalence / 80, (1.0 - prevalence) / 2000))
+    k = int(np.sum(mass <= fraction))
+    hits = int(order[:k].sum())
+    # The next item is a negative, of which a part is in the fraction.
+    assert not order[k]
+    assert found.statistic == pytest.approx(hits / 80)
+    misses = 2000 * (fraction - prevalence * hits / 80) / (1.0 - prevalence)
+    rank = round(hits + misses)
+    d = max(2, round(rank**0.8 / 2))
+    share = (order[rank - d : rank + d].sum() + 80 / 2080) / (2 * d + 1)
+    one, other = prevalence * share / 80, (1.0 - prevalence) * (1.0 - share) / 2000
+    slope = one / (one + other)
+
+    def variance(kappa, phi):
+        odds = (1.0 - prevalence) / prevalence
+        of_negatives = slope**2 * odds**2 * phi * (1.0 - phi) / 2000
+        return (1.0 - slope) ** 2 * kappa * (1.0 - kappa) / 80 + of_negatives
+
+    def by_score(kappa):
+        phi = (fraction - prevalence * kappa) / (1.0 - prevalence)
+        return (hits / 80 - kappa) ** 2 - t**2 * variance(kappa, phi)
+
+    smooth = (hits + 0.5) / 81
+    effective = smooth * (1.0 - smooth) / variance(smooth, (misses + 0.5) / 2001)
+
+    def by_likelihood(kappa):
+        p = hits / 80
+        divergence = p * math.log(p / kappa) + (1.0 - p) * math.log((1.0 - p) / (1.0 - kappa))
+        return 2.0 * effective * divergence - t**2
+
+    roots = [
+        [brentq(excess, *ends, xtol=1e-13) for excess in (by_score, by_likelihood)]
+        for ends in ((1e-9, hits / 80), (hits / 80, 1.0 - 1e-9))
+    ]
+    assert found.low == pytest.approx(min(roots[0]), rel=1e-8)
+    assert found.high == pytest.approx(max(roots[1]), rel=1e-8)
+
+
+@pytest.mark.parametrize("prevalence", [0.005, 0.03, 0.2])
+def test_precision_and_enrichment_are_multiples_of_recall(prevalence):
+    data, fraction = sample(), 0.04
+    recall, precision, enrichment, f_score = (
+        metric_interval(*data, metric=f"{name}@{fraction}", prevalence=prevalence)
+        for name in ("recall", "precision", "enrichment", "f_score")
+    )
+    factors = prevalence / fraction, 1.0 / fraction, 2.0 * prevalence / (prevalence + fraction)
+    for found, factor in zip((precision, enrichment, f_score), factors, strict=True):
+        for part in ("statistic", "low", "high", "standard_error"):
+            assert getattr(found, part) == pytest.approx(factor * getattr(recall, part), rel=1e-9)
+    assert 0.0 <= precision.low <= precision.high <= 1.0
+    assert precision.target == f"precision at 0.04 in a population with prevalence {prevalence:g}"
+    assert enrichment.metric == EnrichmentAtK(0.04)
+
+
+def test_ties_at_the_threshold_are_broken_at_random():
+    y_true, y_score = sample(m=100, n0=1000)
+    options = {"metric": "recall@0.05", "prevalence": 0.02}
+    found = metric_interval(y_true, y_score.round(1), **options)
+    rng = np.random.default_rng(3)
+    broken = [
+        metric_interval(y_true, y_score.round(1) + 1e-6 * rng.random(1100), **options).statistic
+        for _ in range(400)
+    ]
+    error = np.std(broken) / 20
+    assert found.statistic == pytest.approx(np.mean(broken), abs=5.0 * error + 1e-3)
+
+
+def test_a_constant_score_has_the_fraction():
+    y_true = np.arange(4000) < 400
+    found = metric_interval(y_true, np.ones(4000), metric="recall@0.05", prevalence=0.01)
+    assert found.statistic == pytest.approx(0.05)
+    single = metric_interval(
+        np.arange(400) < 1, -np.arange(400.0), metric="recall@0.1", prevalence=0.2
+    )
+    assert (single.low, single.high) == (0.0, 0.5)
+
+
+@pytest.mark.filterwarnings("default")
+def test_few_negatives_in_the_top_fraction_are_named():
+    message = (
+        r"A top fraction of 0.01 rests on about 15 of 1500 negatives, so that the interval may be "
+        r"too short: 1000 more negatives are needed for a reliable one\."
+    )
+    with pytest.warns(UserWarning, match=message):
+        metric_interval(*sample(), metric="precision@0.01", prevalence=0.01)
+
+
+# ---------------------------------------------------------------------------------------------
 # Other metrics
 # ---------------------------------------------------------------------------------------------
 
@@ -395,6 +515,23 @@ WRONG = [
         {"prevalence": 0.1, "metric": AveragePrecision(k=50)},
         ValueError,
         "prevalence is not available for average precision at 50: pass metric='average_precision'",
+    ),
+    (
+        {"prevalence": 0.1, "metric": "precision@50"},
+        ValueError,
+        r"Precision at 50 counts samples, whose number means nothing at another prevalence: pass a "
+        r"fraction of the population, such as PrecisionAtK\(0.01\)\.",
+    ),
+    (
+        {"prevalence": 0.1, "metric": "enrichment@0.005"},
+        ValueError,
+        "A top fraction of 0.005 rests on about 7.5 of 1500 negatives, too few for an interval: "
+        "use a larger fraction, or at least 2000 negatives",
+    ),
+    (
+        {"prevalence": 0.1, "metric": "recall@0.1", "method": "score"},
+        ValueError,
+        "'auto', 'union' for recall at 0.1 at another prevalence; got 'score'",
     ),
     (
         {"prevalence": 0.1, "metric": "bedroc"},

@@ -24,7 +24,8 @@ from sklearn_rankinf import Ranking
 from sklearn_rankinf._estimation.comparison import _compare
 from sklearn_rankinf._estimation.comparison_methods import Difference, pvalue_of_swaps
 from sklearn_rankinf._estimation.estimates import Estimate, interval_methods, mean_interval
-from sklearn_rankinf._estimation.prevalence import PrecisionAtPositives
+from sklearn_rankinf._estimation.limits import t_quantile, union_limits
+from sklearn_rankinf._estimation.prevalence import PrecisionAtPositives, top_fraction
 from sklearn_rankinf._permutation.draws import Draws
 from sklearn_rankinf._permutation.swaps import SignFlipSampler
 from sklearn_rankinf._ranking import Sample
@@ -174,6 +175,12 @@ class Classes:
         precision = prevalence * recall / (prevalence * recall + (1.0 - prevalence) * rate)
         return np.diff(recall, prepend=0.0) @ precision
 
+    def recall(self, prevalence, fraction):
+        """Recall at the top fraction; ties are broken at random."""
+        recall, rate = (np.append(0.0, share) for share in self.curve)
+        above = prevalence * recall + (1.0 - prevalence) * rate
+        return float(np.interp(fraction, above, recall))
+
     def rankings(self, n_positives, n_negatives, n_data_sets, rng):
         """Draw rankings."""
         for _ in range(n_data_sets):
@@ -322,6 +329,19 @@ def coverage_at_prevalences(classes, sizes, prevalences, n_data_sets, rng):
         for number, (prevalence, target) in enumerate(zip(prevalences, targets, strict=True)):
             low, high = PrecisionAtPositives.of(ranking, prevalence).mover_limits(LEVEL)
             covered[number] += low <= target <= high
+    return covered / n_data_sets
+
+
+def coverage_at_fractions(classes, sizes, cells, n_data_sets, rng):
+    """Share of the intervals of recall that hold the target, at prevalences and fractions."""
+    targets = [classes.recall(*cell) for cell in cells]
+    covered = np.zeros(len(targets))
+    critical_value = t_quantile(sizes[0] - 1.0, LEVEL)
+    for ranking in classes.rankings(*sizes, n_data_sets, rng):
+        for number, (prevalence, fraction) in enumerate(cells):
+            top = top_fraction(ranking, fraction, prevalence)
+            low, high = union_limits(top, critical_value)
+            covered[number] += low <= targets[number] <= high
     return covered / n_data_sets
 
 

@@ -26,6 +26,7 @@ from rates import (
     binormal_coverage,
     cluster_coverage,
     coverage,
+    coverage_at_fractions,
     coverage_at_prevalences,
     covering_values,
     dcg_of,
@@ -296,6 +297,14 @@ def test_average_precision_at_another_prevalence_is_covered(classes, n_data_sets
         prevalences = [count / sizes[1] for count in (10, 20, 100)]
         rng = np.random.default_rng(15)
         found = coverage_at_prevalences(classes, sizes, prevalences, n_data_sets, rng)
+        assert found.min() >= lowest(n_data_sets, 0.935)
+
+
+@pytest.mark.parametrize("classes", CLASSES, ids=lambda c: c.name)
+def test_recall_at_a_fraction_at_another_prevalence_is_covered(classes, n_data_sets):
+    for sizes in ((50, 950), (100, 9900)):
+        cells = [(a * c / sizes[1], c / sizes[1]) for c in (25, 100) for a in (0.2, 1.0)]
+        found = coverage_at_fractions(classes, sizes, cells, n_data_sets, np.random.default_rng(16))
         assert found.min() >= lowest(n_data_sets, 0.935)
 
 

@@ -35,6 +35,7 @@ from rates import (
     cluster_coverage,
     comparison_rates,
     coverage,
+    coverage_at_fractions,
     coverage_at_prevalences,
     dcg_of,
     mean_coverage,
@@ -99,6 +100,7 @@ AP = Table("Average precision, influence", "m, n")
 AP_AT_K = Table("Average precision at k, influence", "m, n, k")
 CALIBRATED = Table("Average precision, calibrated: the expectation at this size", "m, n")
 PREVALENCE = Table("Average precision at another prevalence, mover", "m, n0, scores")
+FRACTION = Table("Recall at the fraction f at another prevalence, union", "m, n0, scores")
 AUC = Table("ROC AUC, score", "m, n")
 RECALL = Table("Recall at k, score", "m, n, k")
 DCG = Table("DCG, binormal", "m, n")
@@ -116,7 +118,7 @@ QUERY_POWER = Table("Mean average precision over queries, power", "queries, d", 
 MOVER = Table("Average precision, interval of the difference", "m, n, scores")
 OTHER_MOVER = Table("Other metrics, interval of the difference", "metric, m, n, d")
 TABLES = (
-    *(AP, AP_AT_K, CALIBRATED, PREVALENCE, AUC, RECALL, DCG, BEDROC, MEAN, CLUSTERS),
+    *(AP, AP_AT_K, CALIBRATED, PREVALENCE, FRACTION, AUC, RECALL, DCG, BEDROC, MEAN, CLUSTERS),
     *(SIZE, SHAPE, OTHERS, AGAIN, QUERIES, POWER, OTHER_POWER, QUERY_POWER, MOVER, OTHER_MOVER),
 )
 
@@ -240,6 +242,22 @@ def prevalence_cells() -> Iterator[Cell]:
             return dict(zip(prevalences, rates, strict=True))
 
         yield Cell(where, of_sizes(m, n0, classes.name), 4000, simulate)
+
+
+def fraction_cells() -> Iterator[Cell]:
+    for (m, n0), classes in product(OF_CLASSES[:3], CLASSES):
+        cells = {
+            f"n0 f = {count}, π = f{where}": (factor * count / n0, count / n0)
+            for count, (where, factor) in product((25, 50, 100), (("/5", 0.2), ("", 1.0)))
+        }
+
+        def simulate(n_data_sets, rng, sizes=(m, n0), classes=classes, cells=cells):
+            values = tuple(cells.values())
+            rates = coverage_at_fractions(classes, sizes, values, n_data_sets, rng)
+            return dict(zip(cells, rates, strict=True))
+
+        where = {name: (FRACTION, name) for name in cells}
+        yield Cell(where, of_sizes(m, n0, classes.name), 2000, simulate)
 
 
 def calibrated_cells() -> Iterator[Cell]:
@@ -405,6 +423,7 @@ def cells() -> Iterator[Cell]:
     """All cells, those that matter most first."""
     yield from average_precision_cells()
     yield from prevalence_cells()
+    yield from fraction_cells()
     yield from query_cells()
     yield from mean_cells()
     yield from average_precision_tests()
