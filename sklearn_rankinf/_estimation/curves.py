@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from scipy import stats
 from sklearn_rankinf._estimation.curve_kinds import CURVES, CurveKind
 from sklearn_rankinf._estimation.estimates import check_both_classes
 from sklearn_rankinf._estimation.limits import mover_limits, t_quantile
-from sklearn_rankinf._estimation.regions import Region
+from sklearn_rankinf._estimation.regions import Region, observed_recall
 from sklearn_rankinf._estimation.simultaneous import maximum_quantile
 from sklearn_rankinf._permutation import Draws, chunk_sizes
 from sklearn_rankinf._ranking import (
@@ -36,7 +37,8 @@ _FEWEST = 10
 # The correlation of two rankers is multiplied by m / (m + 10): estimates from few positives made
 # limits of differences too narrow.
 _SHRINKAGE = 10.0
-_SEVERAL_RESAMPLES = 16
+# Resamples that one job draws at a time.
+_RESAMPLES_OF_A_JOB = 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -450,19 +452,14 @@ def _by_region(kind: CurveKind, ranking: Ranking, x: Floats, level: float, draws
 
 def _by_resamples(kind: CurveKind, ranking: Ranking, x: Floats, level: float, draws: Draws) -> Band:
     """Campbell's band: lines of slope -s each cross a rising curve once."""
-    rates, steepness = kind.corners(ranking), _steepness(ranking)
+    n, m = ranking.n_samples, ranking.n_positives
+    rates, steepness = kind.corners(ranking), math.sqrt((n - m) / m)
     widest = partial(_widest_shifts, ranking, rates, steepness)
-    sizes = chunk_sizes(draws.n_resamples, 1, _SEVERAL_RESAMPLES)
+    sizes = chunk_sizes(draws.n_resamples, 1, _RESAMPLES_OF_A_JOB)
     shifts = np.concatenate(draws.over(widest, draws.chunks(sizes)))
     shift = float(np.quantile(shifts, level, method="higher"))
-    below = _interpolated(rates, x - shift) - steepness * shift
-    above = _interpolated(rates, x + shift) + steepness * shift
-    return Band(np.clip(below, 0.0, 1.0), np.clip(above, 0.0, 1.0), shift)
-
-
-def _steepness(ranking: Ranking) -> float:
-    n, m = ranking.n_samples, ranking.n_positives
-    return float(np.sqrt((n - m) / m))
+    below, above = _shifted(ranking, x, shift)
+    return _clipped(below - steepness * shift, above + steepness * shift, shift)
 
 
 def _widest_shifts(
@@ -493,27 +490,22 @@ def _by_kolmogorov(
     n, m = ranking.n_samples, ranking.n_positives
     of_each = np.sqrt(level)
     aside, up = (float(stats.kstwo.ppf(of_each, size)) for size in (n - m, m))
-    rates = kind.corners(ranking)
-    below, above = _interpolated(rates, x - aside) - up, _interpolated(rates, x + aside) + up
-    below, above = np.where(x < aside, 0.0, below), np.where(x + aside > 1.0, 1.0, above)
-    return Band(np.clip(below, 0.0, 1.0), np.clip(above, 0.0, 1.0), aside)
+    below, above = _shifted(ranking, x, aside)
+    return _clipped(below - up, above + up, aside)
 
 
-def _interpolated(rates: tuple[Floats, Floats], x: Floats) -> Floats:
-    """A curve of rates, from (0, 0) to (1, 1); the upper end where it is vertical."""
-    rate, recall = rates
-    last = np.append(np.diff(rate) > 0.0, True)
-    at = np.clip(np.searchsorted(rate, x, side="right") - 1, 0, rate.size - 1)
-    exact = rate[at] == x
-    first = np.append(True, np.diff(rate) > 0.0)
-    # Between two abscissae a curve starts at the upper end of one and ends at the lower end of the
-    # other.
-    starts, ends = np.flatnonzero(last), np.flatnonzero(first)
-    piece = np.clip(np.searchsorted(rate[starts], x, side="right") - 1, 0, starts.size - 2)
-    left, right = starts[piece], ends[piece + 1]
-    share = np.clip((x - rate[left]) / (rate[right] - rate[left]), 0.0, 1.0)
-    inside = recall[left] + share * (recall[right] - recall[left])
-    return np.where(exact, recall[at], inside)
+def _shifted(ranking: Ranking, x: Floats, aside: float) -> tuple[Floats, Floats]:
+    """The observed recall at smaller and at larger false-positive rates; 0 and 1 beyond the ends.
+
+    Where the curve is vertical, the lower end counts at the smaller rate.
+    """
+    smaller, larger = x - aside - 1e-6 / ranking.n_samples, x + aside
+    below = np.where(smaller < 0.0, 0.0, observed_recall(ranking, np.maximum(smaller, 0.0)))
+    return below, np.where(larger > 1.0, 1.0, observed_recall(ranking, np.minimum(larger, 1.0)))
+
+
+def _clipped(low: Floats, high: Floats, width: float) -> Band:
+    return Band(np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0), width)
 
 
 _ALL = tuple(CURVES)
