@@ -320,6 +320,7 @@ class Tails:
             (not (is_banded or self._is_certified), Solver(band, self._band_limited, worth_band)),
             (True, Solver(near_maximum, self._listed_last, rough)),
             (True, Solver("midpoint of bounds", self._enclosed, last)),
+            (is_rough, Solver(band, self._band_limited_closely, s.wide)),
             (True, Solver("upper bound", self._bound, np.finfo(float).max)),
         ]
         return [solver for applies, solver in declared if applies]
@@ -569,6 +570,10 @@ class Tails:
         """Tails between the bounds of a finite band."""
         return self._band_limited_tails.tail(t, sign)
 
+    def _band_limited_closely(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+        """The same with the work of no tolerance, where bands of few nodes know nothing."""
+        return self._bands_with(0.0).tail(t, sign)
+
     def log_bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Logs of guaranteed bounds of a finite band; -inf and 0 where blocks are merged."""
         if self.merges:
@@ -581,8 +586,12 @@ class Tails:
         """Whether contours have to lie within guaranteed bounds: few blocks return anywhere."""
         return self._n_blocks <= FEW_BLOCKS or (self._is_clustered and not self.merges)
 
-    @cached_property
+    @property
     def _band_limited_tails(self) -> BandLimitedTails:
+        return self._bands_with(self._tolerance)
+
+    @cached_method
+    def _bands_with(self, tolerance: float) -> BandLimitedTails:
         transform = self._transform
         if transform is None:
             if self.merges:
@@ -592,12 +601,12 @@ class Tails:
                 blocks = more = self._increments(None, math.inf)
             largest = self._largest_block if self.merges else None
             negligible = BANDS.negligible
-            if self._tolerance >= ROUGH_TOLERANCE:
+            if tolerance >= ROUGH_TOLERANCE:
                 negligible = SETTINGS.negligible_in_bands / self._n_blocks
             transform = transform_of(
                 blocks, more, self._n_positives, self.merges, largest, negligible
             )
-        numbers = self._n_samples, self._mean, self._std, self._support_within, self._tolerance
+        numbers = self._n_samples, self._mean, self._std, self._support_within, tolerance
         return BandLimitedTails(transform, *numbers)
 
     def _enclosed(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
