@@ -21,6 +21,8 @@ def merged_increments(
 ) -> Increments:
     """Coefficients with far blocks merged, and edges at the ranks `apart`.
 
+    Blocks that add nothing, such as those behind a cut-off, are not merged with others: the jump
+    between them is as large in blocks of any ratio, so that no extrapolation would see it.
     A merged block ends at most at ``1 + ratio`` times its start, and the increments of a single hit
     at its two ends differ by at most about the resolution.
 
@@ -30,6 +32,8 @@ def merged_increments(
     """
     ends = np.cumsum(increments.sizes)
     set_apart = np.searchsorted(ends, apart[apart < increments.n_samples], "right")
+    inert = increments.is_inert
+    set_apart = np.union1d(set_apart, np.flatnonzero(inert[1:] != inert[:-1]) + 1)
     first = np.union1d(merged_firsts(increments.sizes, ratio), set_apart)
     edges = np.append(first, ends.size)
     spread = np.abs(increments.of_one_hit[edges[:-1]] - increments.of_one_hit[edges[1:] - 1])

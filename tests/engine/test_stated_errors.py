@@ -10,7 +10,12 @@ import numpy as np
 import oracles
 import pytest
 
-from sklearn_rankinf import AveragePrecision, ap_null_distribution, metric_null_distribution
+from sklearn_rankinf import (
+    AveragePrecision,
+    DiscountedCumulativeGain,
+    ap_null_distribution,
+    metric_null_distribution,
+)
 from sklearn_rankinf._engine.canonical import grouped_increments
 from sklearn_rankinf._engine.distribution import ComputedDistribution
 from sklearn_rankinf._engine.estimates import TailEstimates
@@ -161,3 +166,29 @@ def test_errors_of_zero_are_those_of_a_hypergeometric_probability(n, m, k):
         assert abs(float(found / exact - 1)) <= null.relative_error(0.0, "less") <= 1e-12
     rest = Fraction(null.pvalue(1e-9))
     assert abs(float(rest / (1 - exact) - 1)) <= null.relative_error(1e-9) <= 1e-12
+
+
+def test_tolerant_tails_keep_the_jump_behind_a_cut_off():
+    # Ranks behind k that are merged with ranks before it lose a part of the variance, the same in
+    # blocks of any ratio: the score was 14 % off, with 1 % stated.
+    rng = np.random.default_rng(5)
+    n, m, k = 3076, 30, 2905
+    sizes = rng.choice([1, 2, 3, 8], size=n, p=[0.5, 0.2, 0.2, 0.1])
+    sizes = sizes[: np.searchsorted(np.cumsum(sizes), k)]
+    sizes = np.append(sizes, [k - sizes.sum(), *[19] * 9])
+    metric = DiscountedCumulativeGain(k)
+    null = metric_null_distribution(n, m, metric=metric, tie_sizes=sizes)
+    value = null.mean() + 2.5 * null.std()
+    _, log_p, error = pvalue_log_and_error(null, value, "greater")
+    _, found, stated = pvalue_log_and_error(tolerating(null, 0.023), value, "greater")
+    assert abs(found - log_p) <= math.log1p(stated) + math.log1p(error)
+    # The oracle: a random labelling, 300,000 times, by distinct ranks.
+    hits = rng.integers(n, size=(330_000, m))
+    hits = np.sort(hits, axis=1)
+    hits = hits[np.all(np.diff(hits, axis=1) > 0, axis=1)]
+    weights = np.where(np.arange(n) < k, 1.0 / np.log2(np.arange(n) + 2.0), 0.0)
+    starts = np.cumsum(sizes) - sizes
+    means = np.repeat(np.add.reduceat(weights, starts) / sizes, sizes)
+    share = np.mean(means[hits].sum(axis=1) >= value * (1.0 - 1e-12))
+    deviation = math.sqrt(share / len(hits)) / share
+    assert abs(found - math.log(share)) <= 4.0 * deviation + math.log1p(stated)
