@@ -11,14 +11,13 @@ import numpy as np
 
 from sklearn_rankinf._estimation.regions import (
     Region,
-    hits_up_to,
     observed_cut_off,
     observed_recall,
     spread_out,
     vertices,
 )
 from sklearn_rankinf._ranking import Ranking
-from sklearn_rankinf._statistics import Floats, Integers, slopes_at
+from sklearn_rankinf._statistics import Floats, Integers, hits_up_to, slopes_at
 
 # Points of a curve at which its limits are computed, and points of the curve of chance.
 _MOST_POINTS, _OF_CHANCE = 500, 200
@@ -115,7 +114,7 @@ class _RecallCurve(CurveKind):
         return np.unique(np.round(np.geomspace(max(2.0, m / 10.0), n / 2.0, 24)))
 
     def value(self, ranking: Ranking, x: Floats) -> Floats:
-        return hits_up_to(ranking, x) / ranking.n_positives
+        return hits_up_to(ranking.tie_sizes, ranking.hits, x) / ranking.n_positives
 
     def limits(self, region: Region, x: Floats) -> tuple[Floats, Floats]:
         return region.at(x)

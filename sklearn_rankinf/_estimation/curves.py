@@ -371,17 +371,33 @@ def metric_curve(
     method = check_option(method, "method", ["auto", *known], purpose)
     method = known[0] if method == "auto" else method
     draws = Draws.read(n_resamples, random_state, n_jobs, verbose)
-    has_several = holds_rankers(y_score)
-    columns = "rankers" if has_several else ""
-    sample = Sample.read(y_true, y_score, pos_label=pos_label, columns=columns)
-    check_sizes(sample.rankings[0])
     if difference:
+        sample, _ = _read_rankers(y_true, y_score, pos_label)
         return _difference(kind, sample, level, method, draws)
-    results = [_curve(kind, ranking, level, method, draws) for ranking in sample.rankings]
+    return of_each_ranker(
+        lambda ranking: _curve(kind, ranking, level, method, draws), y_true, y_score, pos_label
+    )
+
+
+def of_each_ranker(
+    compute: Callable[[Ranking], Any], y_true: Any, y_score: Any, pos_label: PosLabel
+) -> Any:
+    """The result of the ranking of one ranker, or those of several by name."""
+    sample, has_several = _read_rankers(y_true, y_score, pos_label)
+    results = [compute(ranking) for ranking in sample.rankings]
     return dict(zip(sample.names, results, strict=True)) if has_several else results[0]
 
 
-def check_sizes(ranking: Ranking) -> None:
+def _read_rankers(y_true: Any, y_score: Any, pos_label: PosLabel) -> tuple[Sample, bool]:
+    """Labels and scores with enough items of both classes, and whether rankers have names."""
+    has_several = holds_rankers(y_score)
+    columns = "rankers" if has_several else ""
+    sample = Sample.read(y_true, y_score, pos_label=pos_label, columns=columns)
+    _check_sizes(sample.rankings[0])
+    return sample, has_several
+
+
+def _check_sizes(ranking: Ranking) -> None:
     """Raise an error or warn if a class has too few items."""
     check_both_classes(ranking)
     n, m = ranking.n_samples, ranking.n_positives

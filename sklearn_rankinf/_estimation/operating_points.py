@@ -12,18 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from sklearn_rankinf._estimation.curves import check_sizes
+from sklearn_rankinf._estimation.curves import of_each_ranker
 from sklearn_rankinf._estimation.regions import Region, observed_cut_off, vertices
 from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,
-    Sample,
     as_seed_sequence,
     check_between,
     check_confidence_level,
     check_option,
     check_positive,
-    holds_rankers,
 )
 from sklearn_rankinf._results import Result, format_value, state_interval
 
@@ -176,12 +174,9 @@ def items_to_examine(
     level = check_confidence_level(confidence_level)
     method = check_option(method, "method", ["auto", *METHODS])
     method = next(iter(METHODS)) if method == "auto" else method
-    has_several = holds_rankers(y_score)
-    columns = "rankers" if has_several else ""
-    sample = Sample.read(y_true, y_score, pos_label=pos_label, columns=columns)
-    check_sizes(sample.rankings[0])
-    results = [_found(ranking, recall, level, method) for ranking in sample.rankings]
-    return dict(zip(sample.names, results, strict=True)) if has_several else results[0]
+    return of_each_ranker(
+        lambda ranking: _found(ranking, recall, level, method), y_true, y_score, pos_label
+    )
 
 
 def _found(ranking: Ranking, recall: float, level: float, method: str) -> ItemsToExamineResult:
@@ -394,12 +389,9 @@ def optimal_cutoff(
     """
     value, cost = check_positive(value, "value"), check_positive(cost, "cost")
     level, seeds = check_confidence_level(confidence_level), as_seed_sequence(random_state)
-    has_several = holds_rankers(y_score)
-    columns = "rankers" if has_several else ""
-    sample = Sample.read(y_true, y_score, pos_label=pos_label, columns=columns)
-    check_sizes(sample.rankings[0])
-    results = [_best(ranking, value, cost, level, seeds) for ranking in sample.rankings]
-    return dict(zip(sample.names, results, strict=True)) if has_several else results[0]
+    return of_each_ranker(
+        lambda ranking: _best(ranking, value, cost, level, seeds), y_true, y_score, pos_label
+    )
 
 
 def _best(

@@ -30,7 +30,7 @@ from sklearn_rankinf._estimation.limits import (
     t_quantile,
 )
 from sklearn_rankinf._ranking import Ranking, warn_caller
-from sklearn_rankinf._statistics import Floats, Integers, slope_at
+from sklearn_rankinf._statistics import Floats, Integers, slope_at, sums_from_here
 
 # Negatives on which precision rests, n0 times the prevalence: the least for a value, and for one
 # without a warning, also with few positives. Each number is the result of simulations.
@@ -92,7 +92,7 @@ class PrecisionAtPositives:
         Positive j has the influence :math:`[p_j + \sum_{i \ge j} p_i (1 - p_i) / i] / m`.
         """
         m, p = self.n_positives, self._precision
-        influence = (p + _from_here(self.hits * p * (1.0 - p) / self.found)) / m
+        influence = (p + sums_from_here(self.hits * p * (1.0 - p) / self.found)) / m
         return _variance(influence, self.hits, m)
 
     @property
@@ -103,7 +103,9 @@ class PrecisionAtPositives:
         half negative that was added stands above the first positive.
         """
         p, n0 = self._precision, self.n_negatives
-        influence = -_from_here(self.hits * p**2 / (self.weight * self.found)) / self.n_positives
+        influence = (
+            -sums_from_here(self.hits * p**2 / (self.weight * self.found)) / self.n_positives
+        )
         counts = np.diff(self.misses + 0.5, prepend=0.0, append=max(n0, self.misses[-1] + 0.5))
         return _variance(np.append(influence, 0.0), counts, n0)
 
@@ -143,11 +145,6 @@ def _variance(influence: Floats, counts: Floats | Integers, n_items: int) -> flo
         return math.nan
     centred = influence - counts @ influence / counts.sum()
     return float(counts @ centred**2) * n_items / (n_items - 1)
-
-
-def _from_here(x: Floats) -> Floats:
-    """Sums over each block and all blocks behind it."""
-    return np.asarray(np.cumsum(x[::-1])[::-1])
 
 
 def top_fraction(ranking: Ranking, fraction: float, prevalence: float) -> TopFraction:

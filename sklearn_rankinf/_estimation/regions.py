@@ -22,7 +22,7 @@ from sklearn_rankinf._estimation.limits import (
 )
 from sklearn_rankinf._estimation.simultaneous import maximum_quantile
 from sklearn_rankinf._ranking import Ranking
-from sklearn_rankinf._statistics import Floats, Integers, slopes_at
+from sklearn_rankinf._statistics import Floats, Integers, hits_up_to, slopes_at
 
 # Cut-offs at which a region is known, and those over which its critical value is computed: of 46 in
 # place of all, simultaneous limits covered 91.5 % in place of 95 %.
@@ -39,12 +39,6 @@ def spread_out(first: int, last: int, most: int) -> Integers:
     return found.astype(np.int64)
 
 
-def hits_up_to(ranking: Ranking, k: Floats | Integers) -> Floats:
-    """Hits among the first k, straight across blocks of equal scores."""
-    ends, found = vertices(ranking)
-    return np.asarray(np.interp(k, ends, found))
-
-
 def vertices(ranking: Ranking) -> tuple[Integers, Integers]:
     """Items and hits at the ends of all blocks of equal scores, from 0."""
     return np.append(0, np.cumsum(ranking.tie_sizes)), np.append(0, np.cumsum(ranking.hits))
@@ -53,7 +47,7 @@ def vertices(ranking: Ranking) -> tuple[Integers, Integers]:
 def top_of(ranking: Ranking, k: Integers) -> TopFraction:
     """Hits, misses and slopes at cut-offs."""
     slopes = slopes_at(ranking.tie_sizes, ranking.hits, k)
-    hits = hits_up_to(ranking, k)
+    hits = hits_up_to(ranking.tie_sizes, ranking.hits, k)
     return TopFraction.of_sample(hits, k, slopes, ranking.n_samples, ranking.n_positives)
 
 
@@ -169,9 +163,7 @@ def _last_reach(k: Integers, excess: Floats) -> Floats:
 def observed_cut_off(ranking: Ranking, recall: Floats) -> Floats:
     """Where the observed recall is first reached, straight across blocks of equal scores."""
     ends, found = vertices(ranking)
-    wanted = recall * ranking.n_positives
-    # A product of a ratio of counts has a rounding error.
-    wanted = np.where(np.abs(wanted - np.round(wanted)) < 1e-9, np.round(wanted), wanted)
+    wanted = _counts(recall * ranking.n_positives)
     at = np.clip(np.searchsorted(found, wanted, side="left"), 1, found.size - 1)
     gained = np.maximum(found[at] - found[at - 1], 1)
     return np.asarray(ends[at] - (found[at] - wanted) / gained * (ends[at] - ends[at - 1]))
@@ -180,10 +172,15 @@ def observed_cut_off(ranking: Ranking, recall: Floats) -> Floats:
 def observed_recall(ranking: Ranking, rate: Floats) -> Floats:
     """The largest observed recall at false-positive rates."""
     ends, found = vertices(ranking)
-    misses, wanted = ends - found, rate * (ranking.n_samples - ranking.n_positives)
-    wanted = np.where(np.abs(wanted - np.round(wanted)) < 1e-9, np.round(wanted), wanted)
+    misses = ends - found
+    wanted = _counts(rate * (ranking.n_samples - ranking.n_positives))
     at = np.searchsorted(misses, wanted, side="right") - 1
     behind = np.minimum(at + 1, ends.size - 1)
     passed = np.maximum(misses[behind] - misses[at], 1)
     hits = found[at] + (wanted - misses[at]) / passed * (found[behind] - found[at])
     return np.asarray(hits / ranking.n_positives)
+
+
+def _counts(products: Floats) -> Floats:
+    """Products of rates and counts, which are whole numbers but for rounding where rates are."""
+    return np.where(np.abs(products - np.round(products)) < 1e-9, np.round(products), products)

@@ -57,11 +57,13 @@ from sklearn_rankinf._statistics.influence import (
     average_precision_influence,
     delete_one_influence,
     enrichment_at_k_influence,
+    hits_up_to,
     precision_at_k_influence,
     recall_at_k_influence,
     roc_auc_influence,
     slope_at,
     slopes_at,
+    sums_from_here,
 )
 from sklearn_rankinf._statistics.merging import (
     bounding_increments,

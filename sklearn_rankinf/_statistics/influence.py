@@ -38,6 +38,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sklearn_rankinf._statistics.additive import Statistic
 from sklearn_rankinf._statistics.increments import Floats, Influence, Integers
@@ -59,8 +60,8 @@ def average_precision_influence(tie_sizes: Integers, hits: Integers) -> Influenc
     ends = np.cumsum(tie_sizes)
     precision = np.cumsum(hits) / ends
     value = float(hits @ precision) / n_positives
-    positive = precision + _from_here(hits * (1.0 - precision) / ends) - value
-    negative = -_from_here(hits * precision / ends)
+    positive = precision + sums_from_here(hits * (1.0 - precision) / ends) - value
+    negative = -sums_from_here(hits * precision / ends)
     return Influence(tie_sizes, hits, positive / n_positives, negative / n_positives)
 
 
@@ -100,8 +101,7 @@ def slopes_at(tie_sizes: Integers, hits: Integers, k: Integers) -> Floats:
     n_samples = int(tie_sizes.sum())
     d = np.maximum(2, np.round(0.5 * k**_NEIGHBOURS)).astype(np.int64)
     d = np.minimum(d, np.minimum(k - 1, n_samples - k))
-    ends, found = np.append(0, np.cumsum(tie_sizes)), np.append(0, np.cumsum(hits))
-    low, high = np.interp(k - d, ends, found), np.interp(k + d, ends, found)
+    low, high = hits_up_to(tie_sizes, hits, k - d), hits_up_to(tie_sizes, hits, k + d)
     return np.asarray((high - low + hits.sum() / n_samples) / (2 * d + 1))
 
 
@@ -121,7 +121,7 @@ def recall_at_k_influence(tie_sizes: Integers, hits: Integers, k: int) -> Influe
        enrichment curves. Journal of Cheminformatics, 14, 50.
     """
     n_positives = max(int(hits.sum()), 1)
-    recall = float(_hits_up_to(tie_sizes, hits, k)) / n_positives
+    recall = float(hits_up_to(tie_sizes, hits, k)) / n_positives
     count = _hits_at_k_influence(tie_sizes, hits, k)
     positive = (count.positive - recall) / n_positives
     return Influence(tie_sizes, hits, positive, count.negative / n_positives)
@@ -163,10 +163,10 @@ def average_precision_at_k_influence(
         positive[cut], negative[cut] = block.positive - block.gained, block.negative - block.lost
         value += block.value
     divisor = n_positives if normalize == "positives" else min(n_positives, k)
-    worth = float(_hits_up_to(tie_sizes, hits, k)) / k
+    worth = float(hits_up_to(tie_sizes, hits, k)) / k
     pushed_out = counted / tie_sizes * worth * slope_at(tie_sizes, hits, k)
-    positive += _from_here(gained) - pushed_out
-    negative += _from_here(lost) - pushed_out
+    positive += sums_from_here(gained) - pushed_out
+    negative += sums_from_here(lost) - pushed_out
     if divisor == n_positives:
         positive -= value / divisor
     return Influence(tie_sizes, hits, positive / divisor, negative / divisor)
@@ -267,7 +267,7 @@ def _passing(
     """
     n, m = int(tie_sizes.sum()), int(hits.sum())
     share = _counted(tie_sizes, k) / tie_sizes
-    found, with_next = _hits_up_to(tie_sizes, hits, [k, k + 1])
+    found, with_next = hits_up_to(tie_sizes, hits, [k, k + 1])
     entering = share * (with_next - found)
     return (
         entering * _worth(statistic, k, found - 1.0, n - 1, max(m - 1, 0)),
@@ -317,7 +317,7 @@ def _values_without(
     # An emptied block has no hits and gains 0; its size and start are clipped to valid values.
     rest, place = np.maximum(tie_sizes - 1, 1), np.minimum(starts, n - 1)
     own = gains(place, rest, before, hits - label)
-    total = np.append(0.0, np.cumsum(ahead)) + own + np.append(_from_here(behind), 0.0)
+    total = np.append(0.0, np.cumsum(ahead)) + own + np.append(sums_from_here(behind), 0.0)
     return np.where(there, total + statistic.offset(n, m), math.nan)
 
 
@@ -346,12 +346,12 @@ def _counted(tie_sizes: Integers, k: int) -> Integers:
     return np.asarray(np.clip(k - np.cumsum(tie_sizes) + tie_sizes, 0, tie_sizes))
 
 
-def _hits_up_to(tie_sizes: Integers, hits: Integers, ranks: int | list[int]) -> Floats:
+def hits_up_to(tie_sizes: Integers, hits: Integers, ranks: ArrayLike) -> Floats:
     """Expected hits in the first places, over random orders within blocks."""
     ends, found = np.cumsum(tie_sizes), np.cumsum(hits)
-    return np.asarray(np.interp(ranks, np.append(0, ends), np.append(0, found)))
+    return np.asarray(np.interp(np.asarray(ranks), np.append(0, ends), np.append(0, found)))
 
 
-def _from_here(x: Floats) -> Floats:
+def sums_from_here(x: Floats) -> Floats:
     """Sums over each block and all blocks behind it."""
     return np.asarray(np.cumsum(x[::-1])[::-1])

@@ -19,14 +19,13 @@ from sklearn_rankinf._estimation.limits import (
 from sklearn_rankinf._estimation.regions import (
     Region,
     critical_value_of_all,
-    hits_up_to,
     observed_cut_off,
     observed_recall,
     spread_out,
     top_of,
 )
 from sklearn_rankinf._estimation.simultaneous import maximum_quantile
-from sklearn_rankinf._statistics import slopes_at
+from sklearn_rankinf._statistics import hits_up_to, slopes_at
 
 T7 = 2.364624251593
 N, M = 40, 8
@@ -186,7 +185,7 @@ def test_tightened_limits_are_those_of_possible_curves(c):
         assert_allclose(tight.low, late.max(axis=0), atol=1e-12)
         assert_allclose(tight.high, early.min(axis=0), atol=1e-12)
         assert np.all(tight.low <= tight.high + 1e-12)
-        found = hits_up_to(ranking, k) / m
+        found = hits_up_to(ranking.tie_sizes, ranking.hits, k) / m
         assert np.all(tight.low <= found + 1e-12)
         assert np.all(found <= tight.high + 1e-12)
 
@@ -213,7 +212,7 @@ def test_blocks_of_equal_scores_are_crossed_in_straight_lines():
     assert_allclose(
         observed_recall(ranking, np.array([0.0, 1 / 6, 2 / 6, 1.0])), [0.25, 0.5, 0.75, 1]
     )
-    assert_allclose(hits_up_to(ranking, np.array([3, 6])), [2.0, 3.2])
+    assert_allclose(hits_up_to(ranking.tie_sizes, ranking.hits, np.array([3, 6])), [2.0, 3.2])
 
 
 def test_critical_value_is_the_quantile_of_the_largest_standardised_bridge():
