@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from sklearn_rankinf._statistics import Floats, Integers, hits_up_to, slopes_at
 
 # Points of a curve at which its limits are computed, and points of the curve of chance.
 _MOST_POINTS, _OF_CHANCE = 500, 200
+# Negatives above a point of a curve from which its observed value is not called uncertain.
+MANY_ABOVE = 10
 # Slopes of recall are kept away from 0 and 1, where the ratio of the densities has no bound.
 _LEAST_SLOPE = 1e-3
 
@@ -37,7 +40,8 @@ class Influence(NamedTuple):
 class CurveKind:
     """A curve: its axes, the points at which it has limits, and how they are read.
 
-    The points lie in the range in which simulated limits had their coverage.
+    The points lie in the range in which simulated limits had their coverage. Without a `prevalence`
+    it is that of the sample.
     """
 
     name: str
@@ -46,6 +50,7 @@ class CurveKind:
     y_title: str
     x_name: str
     y_name: str
+    prevalence: float | None = None
 
     of_difference: ClassVar[Floats]
 
@@ -66,6 +71,28 @@ class CurveKind:
     def x_title_in_text(self) -> str:
         """Title of the abscissa within a sentence."""
         return {"k": "k =", "fraction": "the top fraction"}.get(self.x_name, self.x_title.lower())
+
+    def in_population(self, prevalence: float | None) -> Self:
+        """The curve in a population with this prevalence."""
+        return self if prevalence is None else replace(self, prevalence=prevalence)
+
+    @property
+    def place(self) -> str:
+        """The population within a sentence, if it is not that of the sample."""
+        if self.prevalence is None:
+            return ""
+        return f", in a population with prevalence {self.prevalence:g},"
+
+    def _prevalence_of(self, of: Ranking | Region) -> float:
+        return of.n_positives / of.n_samples if self.prevalence is None else self.prevalence
+
+    def _weight_of_negative(self, of: Ranking | Region) -> float:
+        """Weight of a negative in the population, where all positives together have the weight 1.
+
+        It is that of a positive if the prevalence is that of the sample.
+        """
+        share = self._prevalence_of(of)
+        return (1.0 - share) / share / (of.n_samples - of.n_positives)
 
     def stated(self, n_samples: int, n_positives: int) -> tuple[float, ...]:
         """Abscissae at which sentences state the curve."""
@@ -99,6 +126,18 @@ class CurveKind:
         """Points of the curve of a random ranking."""
         raise NotImplementedError
 
+    def cut_offs(self, ranking: Ranking, x: Floats) -> Floats:
+        """Numbers of samples down to points of the observed curve."""
+        raise NotImplementedError
+
+    def few_up_to(self, ranking: Ranking, x: Floats) -> float:
+        """Last point at another prevalence with few negatives above it; nan if there is none."""
+        if self.prevalence is None:
+            return math.nan
+        ends, found = vertices(ranking)
+        few = x[np.interp(self.cut_offs(ranking, x), ends, ends - found) < MANY_ABOVE]
+        return float(few[-1]) if few.size else math.nan
+
 
 class _RecallCurve(CurveKind):
     """Recall at k."""
@@ -127,46 +166,71 @@ class _RecallCurve(CurveKind):
         ends, found = vertices(ranking)
         return ends.astype(float), found / ranking.n_positives
 
+    def in_population(self, prevalence: float | None) -> Self:
+        if prevalence is not None:
+            raise ValueError(
+                "curve='recall' counts samples, whose number means nothing at another prevalence: "
+                "use curve='gain', or leave out prevalence."
+            )
+        return self
+
     def chance(self, ranking: Ranking) -> tuple[Floats, Floats]:
         # Straight in k, also where the axis is logarithmic.
         k = np.append(0.0, np.geomspace(1.0, ranking.n_samples, _OF_CHANCE))
         return k, k / ranking.n_samples
 
 
-class _GainCurve(_RecallCurve):
-    """Recall in a fraction of the list."""
-
-    def stated(self, n_samples: int, n_positives: int) -> tuple[float, ...]:
-        return self._stated
+class _GainCurve(CurveKind):
+    """Recall in a fraction of the population."""
 
     def points(self, ranking: Ranking) -> Floats:
-        return super().points(ranking) / ranking.n_samples
+        return spread_out(2, ranking.n_samples - 2, _MOST_POINTS) / ranking.n_samples
 
     def points_of_difference(self, ranking: Ranking) -> Floats:
-        return super().points_of_difference(ranking) / ranking.n_samples
+        n = ranking.n_samples
+        first = max(2.0, n * self._prevalence_of(ranking) / 10.0)
+        return np.unique(np.round(np.geomspace(first, n / 2.0, 24))) / n
 
     def value(self, ranking: Ranking, x: Floats) -> Floats:
-        return super().value(ranking, x * ranking.n_samples)
+        return np.interp(x, *self.corners(ranking))
 
     def limits(self, region: Region, x: Floats) -> tuple[Floats, Floats]:
-        return super().limits(region, x * region.n_samples)
+        return region.recall_at_share(x, self._prevalence_of(region))
 
     def influence(self, ranking: Ranking, x: Floats) -> Influence:
-        return super().influence(ranking, x * ranking.n_samples)
+        last = np.round(self.cut_offs(ranking, x))
+        slope, m = _slopes(ranking, last), ranking.n_positives
+        weight = self._weight_of_negative(ranking)
+        slope = slope / (slope + (1.0 - slope) * m * weight)
+        return Influence(last, (1.0 - slope) / m, -slope * weight)
+
+    def cut_offs(self, ranking: Ranking, x: Floats) -> Floats:
+        share, _ = self.corners(ranking)
+        return np.interp(x, share, vertices(ranking)[0])
 
     def corners(self, ranking: Ranking) -> tuple[Floats, Floats]:
-        ends, recall = super().corners(ranking)
-        return ends / ranking.n_samples, recall
+        ends, found = vertices(ranking)
+        recall = found / ranking.n_positives
+        share = recall + self._weight_of_negative(ranking) * (ends - found)
+        return share / share[-1], recall
 
     def chance(self, ranking: Ranking) -> tuple[Floats, Floats]:
-        _, share = super().chance(ranking)
+        # Straight, also where the axis is logarithmic.
+        share = np.append(0.0, np.geomspace(1.0 / ranking.n_samples, 1.0, _OF_CHANCE))
         return share, share
 
 
 class _RocCurve(CurveKind):
     """True-positive rate against false-positive rate."""
 
+    @property
+    def place(self) -> str:
+        return "" if self.prevalence is None else ", which is the same at every prevalence,"
+
     of_difference = np.r_[0.02, 0.03, 0.04, np.linspace(0.05, 0.9, 19)]
+
+    def few_up_to(self, ranking: Ranking, x: Floats) -> float:
+        return math.nan
 
     def points(self, ranking: Ranking) -> Floats:
         n0 = ranking.n_samples - ranking.n_positives
@@ -176,7 +240,7 @@ class _RocCurve(CurveKind):
         return observed_recall(ranking, x)
 
     def limits(self, region: Region, x: Floats) -> tuple[Floats, Floats]:
-        return region.recall_at_rate(x)
+        return region.recall_at_share(x, 0.0)
 
     def influence(self, ranking: Ranking, x: Floats) -> Influence:
         n, m = ranking.n_samples, ranking.n_positives
@@ -206,26 +270,34 @@ class _PrecisionRecallCurve(CurveKind):
         first, last = max(1, int(np.ceil(0.02 * m))), max(1, int(0.98 * m))
         return spread_out(first, last, _MOST_POINTS) / m
 
+    def _precision(self, of: Ranking | Region, recall: Floats, cut_off: Floats) -> Floats:
+        misses = np.maximum(cut_off - recall * of.n_positives, 0.0)
+        return np.asarray(recall / (recall + self._weight_of_negative(of) * misses))
+
     def value(self, ranking: Ranking, x: Floats) -> Floats:
-        return x * ranking.n_positives / observed_cut_off(ranking, x)
+        return self._precision(ranking, x, self.cut_offs(ranking, x))
 
     def limits(self, region: Region, x: Floats) -> tuple[Floats, Floats]:
         first, last = region.cut_offs_at_recall(x)
-        hits = x * region.n_positives
-        return hits / last, np.minimum(hits / np.maximum(first, hits), 1.0)
+        return self._precision(region, x, last), self._precision(region, x, first)
 
     def influence(self, ranking: Ranking, x: Floats) -> Influence:
-        last = np.round(observed_cut_off(ranking, x))
+        last = np.round(self.cut_offs(ranking, x))
         slope = np.clip(_slopes(ranking, last), _LEAST_SLOPE, 1.0 - _LEAST_SLOPE)
-        each = x * ranking.n_positives / last**2
+        each = self._weight_of_negative(ranking) * self._precision(ranking, x, last) ** 2 / x
         return Influence(last, each * (1.0 - slope) / slope, -each)
+
+    def cut_offs(self, ranking: Ranking, x: Floats) -> Floats:
+        return observed_cut_off(ranking, x)
 
     def corners(self, ranking: Ranking) -> tuple[Floats, Floats]:
         ends, found = (each[1:] for each in vertices(ranking))
-        return np.r_[0.0, found / ranking.n_positives], np.r_[1.0, found / ends]
+        recall = found / ranking.n_positives
+        share = recall + self._weight_of_negative(ranking) * (ends - found)
+        return np.r_[0.0, recall], np.r_[1.0, recall / share]
 
     def chance(self, ranking: Ranking) -> tuple[Floats, Floats]:
-        prevalence = ranking.n_positives / ranking.n_samples
+        prevalence = self._prevalence_of(ranking)
         return np.array([0.0, 1.0]), np.array([prevalence, prevalence])
 
 

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from sklearn_rankinf._estimation.curve_kinds import CURVES, CurveKind
+from sklearn_rankinf._estimation.curve_kinds import CURVES, MANY_ABOVE, CurveKind
 from sklearn_rankinf._estimation.estimates import check_both_classes
 from sklearn_rankinf._estimation.limits import mover_limits, t_quantile
+from sklearn_rankinf._estimation.prevalence import check_prevalence
 from sklearn_rankinf._estimation.regions import Region, observed_recall
 from sklearn_rankinf._estimation.simultaneous import maximum_quantile
 from sklearn_rankinf._permutation import Draws, chunk_sizes
@@ -54,6 +55,7 @@ class CurveResult(Result, ABC):
     n_positives: int
     confidence_level: float
     method: str
+    prevalence: float | None
     x: Floats = field(repr=False)
     value: Floats = field(repr=False)
     low: Floats = field(repr=False)
@@ -64,7 +66,7 @@ class CurveResult(Result, ABC):
 
     @property
     def _kind(self) -> CurveKind:
-        return CURVES[self.curve]
+        return CURVES[self.curve].in_population(self.prevalence)
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         columns = {self._kind.x_name: self.x, self._y_name: self.value}
@@ -79,7 +81,8 @@ class CurveResult(Result, ABC):
     def _sentences(self) -> Iterable[str]:
         level = f"{100 * self.confidence_level:g} %"
         size = f"{self.n_positives} positives among {self.n_samples} samples"
-        yield f"{self._subject} of {size}, with {level} limits."
+        place = self._kind.place or ","
+        yield f"{self._subject} of {size}{place} with {level} limits."
         for at in self._stated():
             alone = f"{format_value(self.low[at])} to {format_value(self.high[at])}"
             low, high = self.low_simultaneous[at], self.high_simultaneous[at]
@@ -129,6 +132,8 @@ class MetricCurve(CurveResult):
         Nominal coverage of the limits.
     method : str
         Method of the simultaneous limits.
+    prevalence : float or None
+        Prevalence of the population; None for that of the sample.
     x : ndarray of shape (n_points,)
         Recall, false-positive rate, number of samples from the top, or fraction of all samples. The
         points cover the range in which limits are given.
@@ -155,8 +160,18 @@ class MetricCurve(CurveResult):
     MetricCurve(curve='roc', n_samples=100, n_positives=15, confidence_level=0.95, method='region')
     """
 
+    _few_up_to: float = math.nan
     _corners: tuple[Floats, Floats] = (np.empty(0), np.empty(0))
     _chance: tuple[Floats, Floats] = (np.empty(0), np.empty(0))
+
+    def _sentences(self) -> Iterable[str]:
+        yield from super()._sentences()
+        if not math.isnan(self._few_up_to):
+            yield (
+                f"Up to {self._kind.x_title_in_text} {format_value(self._few_up_to)} fewer than "
+                f"{MANY_ABOVE} negatives score higher: the observed {self._y_title.lower()} is "
+                "uncertain there, and the limits allow for it."
+            )
 
     @property
     def _subject(self) -> str:
@@ -185,6 +200,8 @@ class MetricCurveDifference(CurveResult):
         Nominal coverage of the limits.
     method : str
         Method of the simultaneous limits.
+    prevalence : float or None
+        Prevalence of the population; None for that of the sample.
     x : ndarray of shape (n_points,)
         Recall, false-positive rate, number of samples from the top, or fraction of all samples.
     value : ndarray of shape (n_points,)
@@ -241,6 +258,7 @@ def metric_curve(
     pos_label: PosLabel = 1,
     confidence_level: float = 0.95,
     method: str = "auto",
+    prevalence: float | None = None,
     difference: bool = False,
     n_resamples: int = 999,
     random_state: Any = 0,
@@ -269,6 +287,10 @@ def metric_curve(
     method : {"auto", "region", "campbell", "kolmogorov"}, default="auto"
         Method of the simultaneous limits; see Notes. ``"auto"`` selects ``"region"``; the others
         are for ``curve="roc"``.
+    prevalence : float, optional
+        Prevalence of the population in which the ranker will work, between 0 and 1, if it is not
+        that of the sample, as in case-control and downsampled samples. For the precision-recall and
+        the gain curve; the ROC curve is the same at every prevalence.
     difference : bool, default=False
         Whether to return the difference of the curves of two rankers.
     n_resamples : int, default=999
@@ -318,7 +340,18 @@ def metric_curve(
     and :math:`\Lambda` the share of positives about rank k. Pointwise, c is the quantile of
     Student's t with m - 1 degrees of freedom. Simultaneously, c is the quantile of the largest t
     statistic over all k [1]_, and limits of recall do not fall, nor rise by more than one hit for
-    each sample. Limits are given where they were simulated: for k from 2 to n - 2, for recall from
+    each sample.
+
+    **Another prevalence.** At prevalence :math:`\pi` the precision is
+    :math:`\pi r / (\pi r + (1 - \pi) f)` at recall r, and the abscissa of the gain curve is
+    :math:`\pi r + (1 - \pi) f`, with r and f of the same ROC curve. They are those of scikit-learn
+    with weights :math:`\pi / m` of positives and :math:`(1 - \pi) / n_0` of negatives. The limits
+    are read from the same region. They contain the true precision if and only if they contain the
+    true false-positive rate at this recall, so that their coverage does not depend on the
+    prevalence. The observed precision does: where few negatives score higher, it is uncertain, and
+    too large on average. The summary states up to which point fewer than 10 do.
+
+    Limits are given where they were simulated: for k from 2 to n - 2, for recall from
     0.02 to 0.98, and for false-positive rates from one negative to 0.99. Measured rates are in
     :ref:`coverage`.
 
@@ -365,6 +398,7 @@ def metric_curve(
     0.02 to 0.98.
     """
     kind = CURVES[check_option(curve, "curve", CURVES)]
+    kind = kind.in_population(check_prevalence(prevalence))
     level = check_confidence_level(confidence_level)
     known = [name for name, way in BANDS.items() if kind.name in way.curves]
     purpose = f" for curve={kind.name!r}"
@@ -427,6 +461,7 @@ def _curve(
         n_positives=ranking.n_positives,
         confidence_level=level,
         method=method,
+        prevalence=kind.prevalence,
         x=x,
         value=kind.value(ranking, x),
         low=low,
@@ -435,6 +470,7 @@ def _curve(
         low_simultaneous=np.minimum(band.low, low),
         high_simultaneous=np.maximum(band.high, high),
         critical_value=band.critical_value,
+        _few_up_to=kind.few_up_to(ranking, x),
         _corners=kind.corners(ranking),
         _chance=kind.chance(ranking),
     )
@@ -579,6 +615,7 @@ def _difference(
         m,
         level,
         method,
+        kind.prevalence,
         x,
         values[0] - values[1],
         *limits_at(quantile),

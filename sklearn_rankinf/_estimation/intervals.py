@@ -16,6 +16,7 @@ from sklearn_rankinf._estimation.estimates import (
     interval_of,
     interval_over_queries,
 )
+from sklearn_rankinf._estimation.prevalence import check_prevalence
 from sklearn_rankinf._metrics import (
     Metric,
     as_metric,
@@ -29,7 +30,6 @@ from sklearn_rankinf._ranking import (
     Ranking,
     Sample,
     as_seed_sequence,
-    check_between,
     check_confidence_level,
     check_integer,
     check_n_jobs,
@@ -208,7 +208,7 @@ def metric_interval(
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     n_jobs = check_n_jobs(n_jobs)
     chosen = as_metric(metric)
-    prevalence = None if prevalence is None else check_between(prevalence, "prevalence")
+    prevalence = check_prevalence(prevalence)
     if groups is not None:
         check_queries_alone(clusters=clusters, prevalence=prevalence)
         sample = Sample.read(y_true, y_score, pos_label=pos_label, groups=groups)

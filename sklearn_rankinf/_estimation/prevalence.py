@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -29,7 +30,7 @@ from sklearn_rankinf._estimation.limits import (
     jeffreys_limits,
     t_quantile,
 )
-from sklearn_rankinf._ranking import Ranking, warn_caller
+from sklearn_rankinf._ranking import Ranking, check_between, warn_caller
 from sklearn_rankinf._statistics import Floats, Integers, slope_at, sums_from_here
 
 # Negatives on which precision rests, n0 times the prevalence: the least for a value, and for one
@@ -167,7 +168,12 @@ def top_fraction(ranking: Ranking, fraction: float, prevalence: float) -> TopFra
     return TopFraction(*(np.asarray(number, dtype=float) for number in numbers))
 
 
-# Whether a sample is large enough.
+# Whether a sample is large enough, and the prevalence possible.
+
+
+def check_prevalence(prevalence: Any) -> float | None:
+    """The prevalence as a float, or None for that of the sample."""
+    return None if prevalence is None else check_between(prevalence, "prevalence")
 
 
 def check_negatives(n_positives: int, n_negatives: int, prevalence: float, method: str) -> None:

@@ -1,4 +1,4 @@
-r"""Limits of recall at every k: one region of the ROC plane, read along k, recall or the rates.
+r"""Limits of recall at every k: one region of the ROC plane, read along k, recall or shares.
 
 Recall at k, the ROC curve and the precision-recall curve are one curve: ``k = n0 rate + m recall``,
 and ``precision = m recall / k``. The true curve crosses every line of fixed k once, so that a
@@ -137,13 +137,19 @@ class Region:
             _last_reach(self.k, wanted - self.low),
         )
 
-    def recall_at_rate(self, rate: Floats) -> tuple[Floats, Floats]:
-        """Least and largest recall within the limits where the false-positive rate is given."""
-        misses = rate[:, None] * (self.n_samples - self.n_positives)
-        recall = (self.k - misses) / self.n_positives
-        ends = _first_reach(self.k, recall - self.low), _last_reach(self.k, self.high - recall)
-        low, high = ((k - misses[:, 0]) / self.n_positives for k in ends)
-        return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+    def recall_at_share(self, share: Floats, prevalence: float) -> tuple[Floats, Floats]:
+        """Least and largest recall within the limits if this share of a population is examined.
+
+        At prevalence 0 the share is the false-positive rate.
+        """
+        n0 = self.n_samples - self.n_positives
+        least, most = (
+            prevalence * recall + (1.0 - prevalence) * (self.k - self.n_positives * recall) / n0
+            for recall in (self.low, self.high)
+        )
+        first = _first_reach(self.k, least - share[:, None])
+        last = _last_reach(self.k, share[:, None] - most)
+        return np.interp(first, self.k, self.low), np.interp(last, self.k, self.high)
 
 
 def _first_reach(k: Integers, excess: Floats) -> Floats:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sklearn_rankinf._estimation import CURVES, MetricCurve, MetricCurveDifference, metric_curve
+from sklearn_rankinf._estimation import MetricCurve, MetricCurveDifference, metric_curve
 from sklearn_rankinf._plot.base import (
     MANY_SAMPLES,
     REFERENCE_LINE,
@@ -181,7 +181,7 @@ class CurveDisplay(RankersDisplay):
         parts = _LIMITS[check_option(limits, "limits", _LIMITS)]
         curves = self._read(name)
         first = next(iter(curves.values()))
-        kind = CURVES[first.curve]
+        kind = first._kind
         ax = self._start_both(ax)
         self.line_, self.bands_, self.difference_bands_ = [], [], []
         self.chance_level_ = self.difference_line_ = None
@@ -280,7 +280,7 @@ class CurveDisplay(RankersDisplay):
         between = [] if self.difference is None else [self.difference]
         first = next(iter(curves.values()))
         for other in (*curves.values(), *between):
-            for field in ("curve", "confidence_level"):
+            for field in ("curve", "confidence_level", "prevalence"):
                 one, another = getattr(first, field), getattr(other, field)
                 if one != another:
                     raise ValueError(

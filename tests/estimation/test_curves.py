@@ -1,5 +1,6 @@
 """Curves and their limits against scikit-learn, direct sums over items, and definitions."""
 
+import re
 import warnings
 
 import numpy as np
@@ -140,6 +141,184 @@ def test_summary_states_points_and_range():
     assert text.startswith("Difference of the precision-recall curves, a minus b, of 24 positives")
     assert "The difference in precision was" in text
     assert text.endswith("the true difference at all 17 points from recall 0.1 to 0.9.")
+
+
+# Another prevalence.
+
+PREVALENCES = [0.01, 0.3, 0.9]
+
+
+@pytest.mark.parametrize("curve", ["precision_recall", "gain", "roc"])
+@each_structure
+def test_at_the_prevalence_of_the_sample_a_curve_is_that_of_the_sample(name, curve):
+    y, score = STRUCTURES[name]
+    plain, found = (
+        metric_curve(y, score, curve=curve, prevalence=prevalence)
+        for prevalence in (None, y.mean())
+    )
+    for field in ("x", "value", "low", "high", "low_simultaneous", "high_simultaneous"):
+        assert_allclose(getattr(found, field), getattr(plain, field), atol=1e-12)
+    assert_allclose(found._corners, plain._corners)
+    assert_allclose(found._chance, plain._chance)
+
+
+@pytest.mark.parametrize("prevalence", PREVALENCES)
+@each_structure
+def test_precision_at_another_prevalence_is_scikit_learns_with_weights(name, prevalence):
+    y, score = STRUCTURES[name]
+    weight = np.where(y, prevalence / y.sum(), (1 - prevalence) / (~y).sum())
+    precision, recall, thresholds = precision_recall_curve(y, score, sample_weight=weight)
+    found = metric_curve(y, score, prevalence=prevalence)
+    assert_allclose(found._corners[0][1:], recall[:-1][::-1])
+    assert_allclose(found._corners[1][1:], precision[:-1][::-1])
+    first = {round(r, 12): p for r, p in zip(recall[:-1], precision[:-1], strict=True)}
+    known = np.array([round(x, 12) in first for x in found.x])
+    assert known.any()
+    assert_allclose(found.value[known], [first[round(x, 12)] for x in found.x[known]])
+    # The share of the population above each threshold is the sum of its weights.
+    gain = metric_curve(y, score, curve="gain", prevalence=prevalence)
+    share = [weight[score >= threshold].sum() for threshold in thresholds[::-1]]
+    assert_allclose(gain._corners, [np.r_[0.0, share], np.r_[0.0, recall[:-1][::-1]]])
+
+
+@pytest.mark.parametrize("curve", ["precision_recall", "gain"])
+def test_copies_of_negatives_have_the_curve_of_a_lower_prevalence(curve):
+    twice = np.repeat(np.arange(120), np.where(Y, 1, 2))
+    copied = metric_curve(Y[twice], A[twice], curve=curve)
+    found = metric_curve(Y, A, curve=curve, prevalence=24 / 216)
+    assert_allclose(found._corners, copied._corners)
+    if curve == "precision_recall":
+        assert_allclose(found.value, copied.value)
+
+
+def test_limits_at_another_prevalence_are_those_of_one_false_positive_rate():
+    # Solved for the rate, the limits of precision are the same at every prevalence.
+    rates = []
+    for prevalence in PREVALENCES:
+        found = metric_curve(Y, A.round(1), prevalence=prevalence)
+        odds = prevalence / (1 - prevalence)
+        limits = (found.low, found.high, found.low_simultaneous, found.high_simultaneous)
+        rates.append([odds * found.x * (1 / limit - 1) for limit in limits])
+    assert_allclose(rates[1], rates[0], atol=1e-10)
+    assert_allclose(rates[2], rates[0], atol=1e-10)
+    # Those of recall at a false-positive rate are the limits of the gain curve without positives.
+    roc, gain = metric_curve(Y, A, curve="roc"), metric_curve(Y, A, curve="gain", prevalence=1e-9)
+    inner = (gain.x >= roc.x[0]) & (gain.x <= roc.x[-1])
+    ranking = Ranking.from_scores(Y, A)
+    region = Region.pointwise(ranking, 0.95)
+    expected = CURVES["roc"].limits(region, gain.x[inner])
+    assert_allclose([gain.low[inner], gain.high[inner]], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("curve", ["precision_recall", "gain"])
+@pytest.mark.parametrize("prevalence", PREVALENCES)
+@each_structure
+def test_limits_at_another_prevalence_enclose_the_curve(name, curve, prevalence):
+    y, score = STRUCTURES[name]
+    found = metric_curve(y, score, curve=curve, prevalence=prevalence)
+    slack = 1e-12
+    assert np.all(found.low_simultaneous <= found.low)
+    assert np.all(found.low <= found.value + slack)
+    assert np.all(found.value <= found.high + slack)
+    assert np.all(found.high <= found.high_simultaneous)
+
+
+def test_summary_states_the_population_and_where_few_negatives_score_higher():
+    found = metric_curve(Y, A, prevalence=0.02)
+    text = found.summary()
+    assert text.startswith(
+        "Precision-recall curve of 24 positives among 120 samples, in a population with "
+        "prevalence 0.02, with 95 % limits.\n"
+    )
+    negatives = np.sort(A[~Y])[::-1]
+    last = np.mean(A[Y] > negatives[9])
+    assert f"\nUp to recall {last:.3g} fewer than 10 negatives score higher: the observed" in text
+    text = metric_curve(Y, A, curve="gain", prevalence=0.02).summary()
+    assert re.search(r"Up to the top fraction 0\.\d+ fewer than 10 negatives", text)
+    text = metric_curve(Y, A, curve="roc", prevalence=0.02).summary()
+    assert "samples, which is the same at every prevalence, with 95 % limits.\n" in text
+    assert "fewer than" not in text
+    assert "fewer than" not in metric_curve(Y, A).summary()
+    assert "fewer than" not in metric_curve(Y, -A, prevalence=0.02).summary()
+
+
+def weighted_influence(curve, x, score, prevalence):
+    """Influence of each item on each point, by the definitions, without ties."""
+    order = np.argsort(-score)
+    rank = np.empty(120, dtype=int)
+    rank[order] = np.arange(1, 121)
+    hits, m, n0 = Y[order].astype(int), 24, 96
+    mass = np.cumsum(np.where(hits, prevalence / m, (1 - prevalence) / n0))
+    columns = []
+    for at in x:
+        if curve == "gain":
+            k = round(float(np.interp(at, np.r_[0, mass], np.arange(121))))
+        else:
+            k = int(np.flatnonzero(np.cumsum(hits) >= at * m - 1e-9)[0]) + 1
+        slope = float(slopes_at(np.ones(120, dtype=int), hits, np.array(k)))
+        densities = slope / m, (1 - slope) / n0
+        if curve == "gain":
+            # A threshold moves so that the share of the population above it stays.
+            moved = (
+                prevalence
+                * densities[0]
+                / (prevalence * densities[0] + (1 - prevalence) * densities[1])
+            )
+            odds = (1 - prevalence) / prevalence
+            own = np.where(Y, (1 - moved) / m, -moved * odds / n0)
+        else:
+            rate = (k - at * m) / n0
+            slope_of_precision = -prevalence * (1 - prevalence) * at
+            slope_of_precision /= (prevalence * at + (1 - prevalence) * rate) ** 2
+            own = slope_of_precision * np.where(Y, -densities[1] / densities[0] / m, 1 / n0)
+        columns.append((rank <= k) * own)
+    return np.array(columns).T
+
+
+@pytest.mark.parametrize(
+    ("curve", "x"), [("gain", [0.05, 0.1, 0.4]), ("precision_recall", np.array([6, 12, 20]) / 24)]
+)
+@pytest.mark.parametrize("prevalence", PREVALENCES)
+def test_covariances_at_another_prevalence_are_those_of_influence_values(curve, x, prevalence):
+    x = np.array(x)
+    kind = CURVES[curve].in_population(prevalence)
+    found = [kind.influence(Ranking.from_scores(Y, score), x) for score in (A, B)]
+    if curve == "gain":
+        # Tops end at whole items in the definition.
+        ranks = [np.round(each.last) for each in found]
+        shares = []
+        for score, k in zip((A, B), ranks, strict=True):
+            hits = Y[np.argsort(-score)]
+            mass = np.cumsum(np.where(hits, prevalence / 24, (1 - prevalence) / 96))
+            shares.append(mass[k.astype(int) - 1])
+        x = shares[0]
+    sample = Sample.read(Y, {"a": A, "b": A}, columns="rankers")
+    one, other, shared, total = _joint_covariance(kind, sample, x)
+    own = weighted_influence(curve, x, A, prevalence)
+    parts = 0.0
+    for members in (Y, ~Y):
+        centred = own[members] - own[members].mean(axis=0)
+        parts = parts + centred.T @ centred * members.sum() / (members.sum() - 1)
+    assert_allclose(one, np.diag(parts), rtol=1e-8)
+    assert_allclose([other, shared], [one, one])
+    assert_allclose(total, 0.0, atol=1e-12)
+
+
+def test_difference_at_another_prevalence():
+    for curve in ("precision_recall", "gain"):
+        plain, found = (
+            metric_curve(Y, BOTH, curve=curve, difference=True, prevalence=prevalence)
+            for prevalence in (None, 0.2)
+        )
+        for field in ("x", "value", "low", "high", "low_simultaneous", "high_simultaneous"):
+            assert_allclose(getattr(found, field), getattr(plain, field), atol=1e-10)
+        rare = metric_curve(Y, BOTH, curve=curve, difference=True, prevalence=0.01)
+        values = [
+            CURVES[curve].in_population(0.01).value(Ranking.from_scores(Y, score), rare.x)
+            for score in (A, B)
+        ]
+        assert_allclose(rare.value, values[0] - values[1])
+        assert "in a population with prevalence 0.01" in rare.summary()
 
 
 # Other simultaneous limits.
@@ -324,6 +503,12 @@ def test_differences_change_their_sign_and_vanish(curve):
         ((np.arange(9) < 1, A[:9]), {}, "y_true has only 1 of the positives, but limits"),
         ((np.arange(9) < 8, A[:9]), {}, "y_true has only 1 of the negatives, but limits"),
         ((Y, A), {"confidence_level": 95}, "confidence_level"),
+        ((Y, A), {"prevalence": 1.0}, "prevalence must lie between 0 and 1"),
+        (
+            (Y, A),
+            {"curve": "recall", "prevalence": 0.1},
+            "counts samples, whose number means nothing at another prevalence: use curve='gain'",
+        ),
     ],
 )
 def test_wrong_input_is_refused(given, options, message):

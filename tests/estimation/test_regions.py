@@ -164,10 +164,20 @@ def test_readings_are_those_of_all_points_of_the_region(c):
             inside = fine[(low <= recall) & (recall <= high)]
             first, last = region.cut_offs_at_recall(np.array([recall]))
             assert_allclose([first[0], last[0]], [inside[0], inside[-1]], atol=1.01 * step)
-        for rate in RATES:
-            recall = (fine - n0 * rate) / m
+        at_rates = [(fine - n0 * rate) / m for rate in RATES]
+        # With twice as many negatives, a third of the weight of the positives is lost to them.
+        twice = m / (m + 2 * n0)
+        for share in (0.2, 0.6):
+            examined = [
+                twice * limit + (1 - twice) * (fine - m * limit) / n0 for limit in (low, high)
+            ]
+            least, most = region.recall_at_share(np.array([share]), twice)
+            first = np.argmax(examined[0] >= share)
+            last = fine.size - 1 - np.argmax(examined[1][::-1] <= share)
+            assert_allclose([least[0], most[0]], [low[first], high[last]], atol=2.02 * step / m)
+        for rate, recall in zip(RATES, at_rates, strict=True):
             inside = recall[(low <= recall + 1e-12) & (recall - 1e-12 <= high)]
-            least, most = region.recall_at_rate(np.array([rate]))
+            least, most = region.recall_at_share(np.array([rate]), 0.0)
             assert_allclose([least[0], most[0]], [inside[0], inside[-1]], atol=1.01 * step / m)
 
 
@@ -196,7 +206,7 @@ def test_readings_of_the_checked_example():
     first, last = region.cut_offs_at_recall(np.array([0.5]))
     assert np.ceil(first) == 4
     assert np.floor(last) == 32
-    low, high = region.recall_at_rate(np.array([8 / 32]))
+    low, high = region.recall_at_share(np.array([8 / 32]), 0.0)
     assert_allclose([low[0], high[0]], [0.141178930570, 0.962170214581], rtol=1e-8)
     # At 15 and 16 items the upper limits are those of the likelihood ratio, by mpmath.
     upper = np.array([0.962618243913695153823, 0.961975777100075152089])

@@ -62,6 +62,12 @@ def test_chance_level_is_the_curve_of_a_random_ranking(curve):
     assert CurveDisplay(display.results).plot(plot_chance_level=False).chance_level_ is None
 
 
+def test_chance_at_another_prevalence_is_the_prevalence():
+    display = CurveDisplay.from_predictions(Y, A, prevalence=0.02)
+    assert display.chance_level_.get_ydata().tolist() == [0.02, 0.02]
+    assert_allclose(display.line_[0].get_ydata(), display.results._corners[1])
+
+
 def test_difference_is_drawn_below():
     display = CurveDisplay.from_predictions(Y, BOTH, curve="roc", difference=True)
     result = display.difference
@@ -122,6 +128,9 @@ def test_results_that_do_not_fit_in_one_plot_are_refused():
         CurveDisplay([one, other])
     other = metric_curve(Y, A, curve="roc", confidence_level=0.9)
     with pytest.raises(ValueError, match=r"confidence_level is 0\.95 and 0\.9"):
+        CurveDisplay([one, other])
+    other = metric_curve(Y, A, curve="roc", prevalence=0.1)
+    with pytest.raises(ValueError, match=r"prevalence is None and 0\.1"):
         CurveDisplay([one, other])
     between = metric_curve(Y, BOTH, difference=True)
     with pytest.raises(ValueError, match="curve is 'roc' and 'precision_recall'"):

@@ -18,7 +18,10 @@ from sklearn_rankinf._estimation.operating_points import METHODS
 from sklearn_rankinf._estimation.regions import Region
 
 LEVEL = 0.95
-KINDS = ("recall", "roc", "precision_recall")
+KINDS = {
+    **{name: CURVES[name] for name in ("recall", "roc", "precision_recall")},
+    "gain at prevalence 0.01": CURVES["gain"].in_population(0.01),
+}
 _MANY, _THRESHOLDS = 1_000_000, 4_000
 
 
@@ -70,10 +73,12 @@ def true_values(population, kind, x, n_samples, n_positives):
     """The true curve."""
     rate, recall = true_rates(population)
     k = (n_samples - n_positives) * rate + n_positives * recall
-    if kind == "recall":
+    if kind.name == "recall":
         return np.interp(x, k, recall)
-    if kind == "roc":
+    if kind.name == "roc":
         return np.interp(x, rate, recall)
+    if kind.name == "gain":
+        return np.interp(x, kind.prevalence * recall + (1.0 - kind.prevalence) * rate, recall)
     return x * n_positives / np.interp(x, recall, k)
 
 
@@ -87,18 +92,18 @@ def curve_coverage(population, n_samples, n_positives, n_data_sets, rng):
         scores = [population.draw(rng, size, hit) for size, hit in ((n_positives, 1), (n0, 0))]
         ranking = Ranking.from_scores(labels, np.concatenate(scores))
         regions = Region.simultaneous(ranking, LEVEL, rng), Region.pointwise(ranking, LEVEL)
-        for kind in KINDS:
-            x = CURVES[kind].points(ranking)
+        for name, kind in KINDS.items():
+            x = kind.points(ranking)
             true = true_values(population, kind, x, n_samples, n_positives)
-            (low, high), (least, most) = (CURVES[kind].limits(region, x) for region in regions)
+            (low, high), (least, most) = (kind.limits(region, x) for region in regions)
             at_point = (least <= true + slack) & (true - slack <= most)
             # As in the result, limits of the curve are nowhere narrower than those of a point.
             inside = at_point | ((low <= true + slack) & (true - slack <= high))
-            whole[kind] += bool(inside.all())
-            alone[kind] = alone[kind] + at_point
+            whole[name] += bool(inside.all())
+            alone[name] = alone[name] + at_point
     return (
-        {kind: count / n_data_sets for kind, count in whole.items()},
-        {kind: float(np.mean(count) / n_data_sets) for kind, count in alone.items()},
+        {name: count / n_data_sets for name, count in whole.items()},
+        {name: float(np.mean(count) / n_data_sets) for name, count in alone.items()},
     )
 
 
