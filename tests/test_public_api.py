@@ -87,7 +87,8 @@ SIGNATURES = {
     ),
     "metric_curve": (
         "(y_true, y_score=None, *, curve='precision_recall', pos_label=1, confidence_level=0.95, "
-        "method='auto', prevalence=None, difference=False, n_resamples=999, random_state=0, n_jobs=None, verbose=0)"
+        "method='auto', prevalence=None, difference=False, n_resamples=999, random_state=0, "
+        "n_jobs=None, verbose=0)"
     ),
     "precision_at_k_score": "(y_true, y_score=None, *, k, pos_label=1)",
     "r_precision_score": "(y_true, y_score=None, *, pos_label=1)",
