@@ -9,6 +9,7 @@ from sklearn_rankinf._estimation.binormal_curve import (
 )
 from sklearn_rankinf._estimation.comparison import metric_comparison_test
 from sklearn_rankinf._estimation.curves import metric_curve
+from sklearn_rankinf._estimation.group_comparison import metric_group_comparison_test
 from sklearn_rankinf._estimation.intervals import metric_interval
 from sklearn_rankinf._estimation.multiple_comparison import (
     metric_multiple_comparison_test,
@@ -121,6 +122,7 @@ __all__ = [
     "metric_comparison_power",
     "metric_comparison_test",
     "metric_curve",
+    "metric_group_comparison_test",
     "metric_interval",
     "metric_interval_width",
     "metric_multiple_comparison_test",

@@ -176,6 +176,11 @@ SIGNATURES = {
         "confidence_level=0.95, method='auto', prevalence=None, groups=None, clusters=None, "
         "n_resamples=9999, random_state=0, n_jobs=None)"
     ),
+    "metric_group_comparison_test": (
+        "(y_true, y_score, *, group, metric='average_precision', pos_label=1, "
+        "alternative='two-sided', method='auto', confidence_level=0.95, prevalence=None, "
+        f"clusters=None, {DRAWS})"
+    ),
     "metric_multiple_comparison_test": (
         "(y_true, y_score, *, metric='average_precision', pos_label=1, reference=None, "
         "correction='maxt', confidence_level=0.95, groups=None, strata=None, clusters=None, "

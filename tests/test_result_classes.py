@@ -26,6 +26,7 @@ from sklearn_rankinf import (
     metric_comparison_power,
     metric_comparison_test,
     metric_curve,
+    metric_group_comparison_test,
     metric_interval,
     metric_interval_width,
     metric_multiple_comparison_test,
@@ -72,6 +73,10 @@ RESULTS = {
         Y, {"A": A, "B": B}, groups=QUERIES, **FEW
     ),
     "several rankers": lambda: metric_multiple_comparison_test(Y, RANKERS),
+    "groups": lambda: metric_group_comparison_test(
+        Y, A, group=QUERIES, metric="roc_auc", method="influence"
+    ),
+    "two groups": lambda: metric_group_comparison_test(Y, A, group=np.arange(N) % 2, **FEW),
     "candidates": lambda: best_candidate_test(Y, RANKERS, **FEW),
     "outputs": lambda: randomization_test(Y, A > 1, B > 1),
     "random outputs": lambda: randomization_test(Y, A > 1, B > 1, method="permutation", **FEW),
@@ -200,8 +205,9 @@ def test_the_frame_is_tidy(result):
     assert len(frame) >= 1
     assert frame.columns.is_unique
     assert not any(isinstance(value, dict) for value in frame.to_numpy().ravel())
-    if len(frame) == 1:
-        found = result.to_dict()
+    found = result.to_dict()
+    # A table of pairs has columns of its own, also of a single one.
+    if len(frame) == 1 and "pairs" not in found:
         assert set(frame.columns) <= set(found)
         assert all(same(found[name], frame[name].item()) for name in frame if found[name])
 

@@ -12,6 +12,7 @@ operating_points  samples to examine for a share of the positives; the best cut-
 comparison      comparison of two rankings
 comparison_methods  the methods of comparisons, one table
 multiple_comparison  comparison of several rankings
+group_comparison  comparison of one ranker on different items
 simultaneous    the maximum of correlated t statistics, and Holm's method
 """
 

@@ -269,16 +269,20 @@ _INTERVALS = {
 # Metrics in a population of a given prevalence. The classes of the sample are sampled apart.
 
 
-def _average_precision_at(
-    metric: Statistic, sample: Sample, prevalence: float, method: str
-) -> Estimate:
-    n, m = size = sample.n_items, sample.n_positives
+def _check_all_ranks(
+    metric: Statistic, size: tuple[int, int], prevalence: float, method: str
+) -> None:
+    n, m = size
     if metric.at(n).horizon is not None:
         raise ValueError(
             f"prevalence is not available for {metric.title_in_text}: pass "
             "metric='average_precision', which counts all ranks, or leave out prevalence."
         )
     check_negatives(m, n - m, prevalence, method)
+
+
+def _average_precision_at(metric: Statistic, sample: Sample, prevalence: float) -> Estimate:
+    n, m = size = sample.n_items, sample.n_positives
     counts = PrecisionAtPositives.of(sample.rankings[0], prevalence)
     variance = counts.variance_of_positives + counts.variance_of_negatives
     return Estimate(
@@ -286,15 +290,22 @@ def _average_precision_at(
     )
 
 
-def _hits_at(metric: Statistic, sample: Sample, prevalence: float, method: str) -> Estimate:
+def _check_fraction(
+    metric: Statistic, size: tuple[int, int], prevalence: float, method: str
+) -> None:
+    n, m = size
     fraction: float = metric.k  # type: ignore[attr-defined]
-    n, m = size = sample.n_items, sample.n_positives
     if fraction >= 1:
         raise ValueError(
             f"{metric.title} counts samples, whose number means nothing at another prevalence: "
             f"pass a fraction of the population, such as {type(metric).__name__}(0.01)."
         )
     check_top_fraction(n - m, fraction)
+
+
+def _hits_at(metric: Statistic, sample: Sample, prevalence: float) -> Estimate:
+    n, m = size = sample.n_items, sample.n_positives
+    fraction: float = metric.k  # type: ignore[attr-defined]
     top = top_fraction(sample.rankings[0], fraction, prevalence)
     scale = _value_of_all(metric, prevalence)
     value, variance = float(top.recall) * scale, float(limits.variance_of_recall(top)) * scale**2
@@ -315,7 +326,13 @@ def _union(estimate: Estimate, level: float, seed: Any) -> Limits:
     return float(low) * scale, float(high) * scale
 
 
-def _same_at(metric: Statistic, sample: Sample, prevalence: float, method: str) -> Estimate:
+def _check_nothing(
+    metric: Statistic, size: tuple[int, int], prevalence: float, method: str
+) -> None:
+    """Any sample has a value."""
+
+
+def _same_at(metric: Statistic, sample: Sample, prevalence: float) -> Estimate:
     return replace(Estimate.of_sample(metric, sample), prevalence=prevalence)
 
 
@@ -326,10 +343,12 @@ def _mover(estimate: Estimate, level: float, seed: Any) -> Limits:
 class AtPrevalence(NamedTuple):
     """A family of metrics at another prevalence: its estimates and the methods of its intervals.
 
-    `estimate` raises an error, or warns, if the sample is too small for the method.
+    `check` raises an error, or warns, if a sample with these numbers of items and of positives is
+    too small for the method.
     """
 
-    estimate: Callable[[Statistic, Sample, float, str], Estimate]
+    check: Callable[[Statistic, tuple[int, int], float, str], None]
+    estimate: Callable[[Statistic, Sample, float], Estimate]
     methods: dict[str, IntervalMethod]
 
 
@@ -338,6 +357,7 @@ _EVERYWHERE = "{title} in the population, which is the same at every prevalence"
 
 _AT_PREVALENCE = {
     "average_precision": AtPrevalence(
+        _check_all_ranks,
         _average_precision_at,
         {
             "mover": IntervalMethod("MOVER with Jeffreys limits", _mover, _ELSEWHERE, False),
@@ -345,6 +365,7 @@ _AT_PREVALENCE = {
         },
     ),
     "hits": AtPrevalence(
+        _check_fraction,
         _hits_at,
         {
             "union": IntervalMethod(
@@ -353,19 +374,32 @@ _AT_PREVALENCE = {
         },
     ),
     "roc_auc": AtPrevalence(
+        _check_nothing,
         _same_at,
         {name: replace(way, target=_EVERYWHERE) for name, way in _INTERVALS["roc_auc"].items()},
     ),
 }
 
 
-def estimate_of(
-    metric: Statistic, sample: Sample, prevalence: float | None, method: str
-) -> Estimate:
+def takes_prevalence(metric: Metric) -> bool:
+    """Whether a metric has a value at another prevalence: not with a cut-off in samples."""
+    k = getattr(metric, "k", None)
+    return metric.family in _AT_PREVALENCE and (k is None or (metric.family == "hits" and k < 1))
+
+
+def check_sample(
+    metric: Statistic, size: tuple[int, int], prevalence: float | None, method: str
+) -> None:
+    """Raise an error, or warn, if a sample of this size is too small for a value elsewhere."""
+    if prevalence is not None:
+        _AT_PREVALENCE[metric.family].check(metric, size, prevalence, method)
+
+
+def estimate_of(metric: Statistic, sample: Sample, prevalence: float | None) -> Estimate:
     """Estimate at the prevalence of the sample, or at another one."""
     if prevalence is None:
         return Estimate.of_sample(metric, sample)
-    return _AT_PREVALENCE[metric.family].estimate(metric, sample, prevalence, method)
+    return _AT_PREVALENCE[metric.family].estimate(metric, sample, prevalence)
 
 
 def interval_methods(metric: Metric, prevalence: float | None = None) -> dict[str, IntervalMethod]:

@@ -11,6 +11,7 @@ from sklearn_rankinf._estimation.estimates import (
     Estimate,
     MetricIntervalResult,
     check_both_classes,
+    check_sample,
     choose_method,
     estimate_of,
     interval_of,
@@ -247,7 +248,8 @@ def metric_interval(
             "scores, as Ranking.from_dask(..., counts='all') does."
         )
     check_both_classes(ranking)
-    estimate = estimate_of(statistic, sample, prevalence, method)
+    check_sample(statistic, (sample.n_items, sample.n_positives), prevalence, method)
+    estimate = estimate_of(statistic, sample, prevalence)
     return interval_of(estimate, confidence_level, method, random_state)
 
 

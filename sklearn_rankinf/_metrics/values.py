@@ -242,14 +242,16 @@ def _named(queries: list[Any]) -> str:
     return ", ".join(map(repr, queries[:_N_SHOWN])) + (", ..." if len(queries) > _N_SHOWN else "")
 
 
-def check_has_influence(metric: Metric) -> Statistic:
+def check_has_influence(
+    metric: Metric,
+    remedy: str = "pass groups, the queries of several rankings, whose mean has an interval",
+) -> Statistic:
     """Raise an error for a metric that depends on a single item."""
     if isinstance(metric, Statistic):
         return metric
     raise ValueError(
         f"{metric.title} of one ranking depends on a single sample, its best positive, so its "
-        "variance cannot be estimated: pass groups, the queries of several rankings, whose mean "
-        "has an interval."
+        f"variance cannot be estimated: {remedy}."
     )
 
 

@@ -39,6 +39,7 @@ from sklearn_rankinf import (
     cross_val_significance,
     make_significance_scorer,
     metric_comparison_test,
+    metric_group_comparison_test,
     metric_interval,
     metric_multiple_comparison_test,
     metric_null_distribution,
@@ -715,6 +716,9 @@ OF_ONE_CLASS = {
     "metric_comparison_test": lambda m: metric_comparison_test(LABELS, RANKERS, metric=m),
     "metric_multiple_comparison_test": lambda m: metric_multiple_comparison_test(
         LABELS, RANKERS, metric=m
+    ),
+    "metric_group_comparison_test": lambda m: metric_group_comparison_test(
+        LABELS, RANKERS["a"], group=[0, 1] * 4, metric=m
     ),
     "best_candidate_test": lambda m: best_candidate_test(LABELS, RANKERS, metric=m),
     "metric_power": lambda m: metric_power(40, 8, auc=0.8, metric=m),

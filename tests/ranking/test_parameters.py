@@ -128,6 +128,13 @@ OF_INTEGERS = {
         30,
         lambda x: rankinf.metric_comparison_test(Y_TRUE, BOTH, n_resamples=x),
     ),
+    "metric_group_comparison_test": (
+        "n_resamples",
+        30,
+        lambda x: rankinf.metric_group_comparison_test(
+            *DATA, group=np.arange(12) % 2, metric="roc_auc", n_resamples=x
+        ),
+    ),
     "best_candidate_test": (
         "n_resamples",
         30,
@@ -269,6 +276,13 @@ OF_REALS = {
         "margin",
         0.3,
         lambda x: rankinf.metric_comparison_test(Y_TRUE, BOTH, margin=x),
+    ),
+    "metric_group_comparison_test": (
+        "prevalence",
+        0.3,
+        lambda x: rankinf.metric_group_comparison_test(
+            *DATA, group=np.arange(12) % 2, metric="roc_auc", method="influence", prevalence=x
+        ),
     ),
     "metric_multiple_comparison_test": (
         "confidence_level",
