@@ -141,6 +141,19 @@ _REPORT: Options = {
     ),
     "--html": _option("also write the report as a web page with pictures to FILE", metavar="FILE"),
 }
+_GATE: Options = {
+    "--require": _option(
+        "what is required of the last of two columns of scores, compared with the first; the exit "
+        "status is 0 if the interval of the difference shows it, 3 if it shows the opposite, and 4 "
+        "if it shows neither; not-worse with --margin",
+        choices=("not-worse", "better", "equivalent"),
+    ),
+    "--margin": _option(
+        "the smallest difference of the metric that matters, fixed before the data are seen",
+        metavar="X",
+        type=float,
+    ),
+}
 _CURVE: Options = {
     "--alpha": _several(
         "significance level, by default 0.1, 0.05 and 0.01; may be repeated", type=float
@@ -205,7 +218,7 @@ COMMANDS: dict[str, tuple[str, str, Options]] = {
         "Compare rankings of the same items, one column of scores each. Two rankings are compared "
         "by their difference, with a p-value and an interval; more than two are compared in pairs, "
         "with the set of rankers that may be the best. " + _HELD_OUT,
-        {**_FILE, **_UNITS, **_METRIC, **_JSON},
+        {**_FILE, **_UNITS, **_METRIC, **_GATE, **_JSON},
     ),
     "plan": (
         "compute the power and the number of targets that a test needs",
@@ -235,8 +248,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
     It is 0 if the command succeeded, 2 if its input was invalid or an optional dependency is
-    missing, 1 if the output cannot be written, and 141 if the reader closed the output. Every
-    status other than 0 comes with one line on the standard error stream. Invalid arguments raise
+    missing, 1 if the output cannot be written, and 141 if the reader closed the output. Each of
+    these statuses other than 0 comes with one line on the standard error stream. A requirement that
+    is not met has the status 3, and an inconclusive one 4. Invalid arguments raise
     ``SystemExit`` with code 2, as usual with argparse.
     """
     # A process that ignores interrupts, for instance behind nohup, continues to ignore them.
@@ -297,7 +311,7 @@ def _run(arguments: argparse.Namespace) -> int:
             else:
                 from sklearn_rankinf._report import commands as _commands
 
-                getattr(_commands, arguments.command)(arguments)
+                return getattr(_commands, arguments.command)(arguments) or 0
     except (ImportError, CommandError) as error:
         reason = str(error)
     except MemoryError:

@@ -72,6 +72,7 @@ RESULTS = {
     "comparison over queries": lambda: metric_comparison_test(
         Y, {"A": A, "B": B}, groups=QUERIES, **FEW
     ),
+    "verdict": lambda: metric_comparison_test(Y, {"A": A, "B": B}, **FEW).verdict(margin=0.1),
     "several rankers": lambda: metric_multiple_comparison_test(Y, RANKERS),
     "groups": lambda: metric_group_comparison_test(
         Y, A, group=QUERIES, metric="roc_auc", method="influence"

@@ -34,7 +34,7 @@ SYNONYMS = {
 
 # Those with one default wherever they have any.
 ONE_DEFAULT = (
-    "average clusters confidence_level cv groups margin method n_jobs order pos_label "
+    "average clusters confidence_level cv groups method n_jobs order pos_label "
     "random_state response_method sample_weight strata verbose max_rank min_hits"
 ).split()
 

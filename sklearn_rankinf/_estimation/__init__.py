@@ -11,6 +11,7 @@ curves          curves with pointwise and simultaneous limits, and differences o
 operating_points  samples to examine for a share of the positives; the best cut-off
 comparison      comparison of two rankings
 comparison_methods  the methods of comparisons, one table
+verdict         whether the interval of a difference shows that a requirement is met
 multiple_comparison  comparison of several rankings
 group_comparison  comparison of one ranker on different items
 simultaneous    the maximum of correlated t statistics, and Holm's method
@@ -40,3 +41,4 @@ from sklearn_rankinf._estimation.multiple_comparison import (
     metric_multiple_comparison_test,
 )
 from sklearn_rankinf._estimation.simultaneous import holm
+from sklearn_rankinf._estimation.verdict import ComparisonVerdict

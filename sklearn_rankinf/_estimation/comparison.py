@@ -14,13 +14,12 @@ from sklearn_rankinf._estimation.comparison_methods import (
     Compared,
     Difference,
     Runs,
-    compared_with_margin,
     no_interval,
     warn_of_unknown_errors,
 )
+from sklearn_rankinf._estimation.verdict import ComparisonVerdict, verdict_on
 from sklearn_rankinf._metrics import (
     as_metric,
-    check_has_influence,
     check_queries_alone,
     warn_of_one_class,
 )
@@ -31,7 +30,6 @@ from sklearn_rankinf._ranking import (
     check_alternative,
     check_confidence_level,
     check_option,
-    check_positive,
 )
 from sklearn_rankinf._results import (
     ConfidenceInterval,
@@ -109,16 +107,13 @@ class MetricComparisonTestResult(DifferenceResult):
         Standard error of the difference from influence values, or from the differences of the
         queries; nan if a class, or a class of a stratum, has a single sample or cluster.
     pvalue : float
-        The p-value; with a margin, the p-value of the null hypothesis that the difference is not
-        within the margin.
+        The p-value.
     log10_pvalue : float
         Base-10 logarithm of the p-value.
     alternative : {"two-sided", "greater", "less"}
         The alternative hypothesis.
     method : str
         The method that was used.
-    margin : float or None
-        Margin of a test of non-inferiority or equivalence.
     n_samples, n_positives : int
         Number of samples and of positives.
     n_queries : int or None
@@ -159,7 +154,6 @@ class MetricComparisonTestResult(DifferenceResult):
     log10_pvalue: float = field(repr=False)
     alternative: str
     method: str
-    margin: float | None
     n_samples: int = field(repr=False)
     n_positives: int = field(repr=False)
     n_queries: int | None = field(default=None, repr=False)
@@ -168,6 +162,71 @@ class MetricComparisonTestResult(DifferenceResult):
     query_differences: Floats | None = field(default=None, repr=False)
     pvalue_is_bound: bool = False
     _interval: Callable[[float], tuple[float, float]] = no_interval
+
+    def verdict(
+        self,
+        *,
+        margin: float | None = None,
+        require: str = "not_worse",
+        candidate: Any = None,
+        confidence_level: float = 0.95,
+    ) -> ComparisonVerdict:
+        """Whether a ranker meets a requirement, judged by the interval of the difference.
+
+        The verdict is ``"pass"`` if all differences in the interval meet the requirement,
+        ``"fail"`` if none of them does, and else ``"inconclusive"``. A ranker that does not meet it
+        passes with a probability of at most half of ``1 - confidence_level``, as far as the
+        coverage of the interval is as stated.
+
+        Parameters
+        ----------
+        margin : float, optional
+            A difference, in units of the metric, that is fixed before the data are seen. Required
+            unless `require` is ``"better"``, whose margin is 0 by default.
+        require : {"not_worse", "better", "equivalent"}, default="not_worse"
+            The candidate is not worse than the other ranker by the margin or more
+            (non-inferiority), or better by more than the margin (superiority), or neither better
+            nor worse by the margin or more (equivalence).
+        candidate : object, optional
+            Name of the ranker of which it is required; by default the first one.
+        confidence_level : float, default=0.95
+            Nominal coverage of the interval; 0.9 corresponds to one-sided tests at 0.05.
+
+        Returns
+        -------
+        verdict : ComparisonVerdict
+            The outcome, the interval, and the number of positives or queries that would make an
+            inconclusive verdict conclusive.
+
+        Raises
+        ------
+        ValueError
+            If `require`, `candidate` or the level is invalid, or `margin` is missing or not
+            positive.
+
+        See Also
+        --------
+        confidence_interval : The interval of the difference.
+        """
+        own, reference = self.names
+        difference, (low, high) = self.difference, self.confidence_interval(confidence_level)
+        if candidate is not None and check_option(candidate, "candidate", self.names) != own:
+            own, reference = reference, own
+            difference, low, high = -difference, -high, -low
+        n_units, unit = self.n_positives, "positives"
+        if self.n_queries is not None:
+            n_units, unit = self.n_queries, "queries"
+        return verdict_on(
+            own,
+            reference,
+            difference,
+            ConfidenceInterval(low, high),
+            confidence_level,
+            require=require,
+            margin=margin,
+            n_units=n_units,
+            unit=unit,
+        )
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         if self.queries is None or self.query_differences is None:
@@ -180,9 +239,6 @@ class MetricComparisonTestResult(DifferenceResult):
             title = f"Mean {self.metric.title_in_text}"
             queries = f" over {self.n_queries} queries"
         tested = "two-sided" if self.alternative == "two-sided" else "one-sided"
-        if self.margin is not None:
-            kind = "equivalence" if self.alternative == "two-sided" else "non-inferiority"
-            tested = f"{kind} within {self.margin:g}:"
         yield (
             f"{title} was {format_value(self.statistic_a)} and {format_value(self.statistic_b)}"
             f"{queries} ({self._stated(tested, COMPARISONS[self.method].title)})."
@@ -197,7 +253,6 @@ def metric_comparison_test(
     pos_label: PosLabel = 1,
     alternative: str = "two-sided",
     method: str = "auto",
-    margin: float | None = None,
     groups: Iterable[Hashable] | None = None,
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
@@ -222,8 +277,8 @@ def metric_comparison_test(
         The label of the positives.
     alternative : {"two-sided", "greater", "less"}, default="two-sided"
         The alternative hypothesis: the metrics differ, the first ranker is better, or the first
-        ranker is worse. With a margin, ``"two-sided"`` tests equivalence, ``"greater"``
-        non-inferiority of the first ranker, and ``"less"`` non-inferiority of the second.
+        ranker is worse. Whether it is not worse by a margin, or equivalent, is answered by the
+        method ``verdict`` of the result.
     method : str, default="auto"
         Method of the p-value; see Notes. ``"auto"`` selects ``"swap"``. ``"score_swap"`` and
         ``"bootstrap"`` are available for any metric, ``"influence"`` for any metric but the
@@ -231,9 +286,6 @@ def metric_comparison_test(
         ``"hypergeometric_midp"``, ``"mcnemar"`` and ``"emproc"`` for recall, precision, enrichment
         and F-score at k. Over queries: ``"sign_flip"``, which ``"auto"`` selects, ``"t"``,
         ``"wilcoxon"`` and ``"bootstrap"``.
-    margin : float, optional
-        Test whether the difference is within this margin, in units of the metric, by one-sided t
-        tests; ``"auto"`` selects ``"influence"``, or ``"t"`` over queries.
     groups : array-like of shape (n_samples,), optional
         Query of each sample: two runs are compared by the mean of the metric over queries.
     strata : array-like of shape (n_samples,), optional
@@ -257,16 +309,17 @@ def metric_comparison_test(
     Returns
     -------
     result : MetricComparisonTestResult
-        Both values, the difference, its standard error, the p-value, and the interval of the
-        difference by ``result.confidence_interval()``.
+        Both values, the difference, its standard error, the p-value, the interval of the
+        difference by ``result.confidence_interval()``, and the verdict on a requirement, such as
+        non-inferiority, by ``result.verdict(margin=...)``.
 
     Raises
     ------
     TypeError
         If `y_true` is a ranking, or if an argument has the wrong type.
     ValueError
-        If labels or scores are invalid, if `margin` is not positive, or if the method is not
-        available for the metric or with the other arguments.
+        If labels or scores are invalid, or if the method is not available for the metric or with
+        the other arguments.
 
     Warns
     -----
@@ -338,8 +391,6 @@ def metric_comparison_test(
     True
     """
     alternative = check_alternative(alternative)
-    if margin is not None:
-        margin = check_positive(margin, "margin")
     chosen = as_metric(metric)
     # A generator is drawn from once, so that the interval and the p-value use the same resamples.
     draws = Draws.read(n_resamples, random_state, n_jobs, verbose)
@@ -360,36 +411,26 @@ def metric_comparison_test(
             "metric_multiple_comparison_test."
         )
     both = Runs.of(chosen, sample, draws) if groups is not None else Difference(chosen, sample)
-    return _compare(both, alternative, _choose(both, method, margin), margin, draws)
+    return _compare(both, alternative, _choose(both, method), draws)
 
 
-def _choose(both: Difference | Runs, method: str, margin: float | None) -> str:
+def _choose(both: Difference | Runs, method: str) -> str:
     """Return the name of the method, or raise an error if it does not apply."""
     known = both.methods
     method = check_option(method, "method", ["auto", *known], both.purpose)
-    if margin is not None:
-        if method not in ("auto", both.of_margin):
-            raise ValueError(
-                f"margin={margin!r} needs method={both.of_margin!r}; got method={method!r}: leave "
-                "method out."
-            )
-        if both.of_margin not in known:
-            check_has_influence(both.metric)
-        method, remedy = both.of_margin, "leave out margin or clusters"
-    else:
-        method = next(iter(known)) if method == "auto" else method
-        possible = (name for name, way in known.items() if way.takes_clusters)
-        remedy = f"use method={' or '.join(map(repr, possible))}"
+    method = next(iter(known)) if method == "auto" else method
     if both.is_dependent and not known[method].takes_clusters:
         given = " and ".join(both.sample.design.restrictions)
+        possible = " or ".join(repr(name) for name, way in known.items() if way.takes_clusters)
         raise ValueError(
-            f"method={method!r} needs independent {both.units}, but {given} are given: {remedy}."
+            f"method={method!r} needs independent {both.units}, but {given} are given: "
+            f"use method={possible}."
         )
     return method
 
 
 def _compare(
-    both: Difference | Runs, alternative: str, method: str, margin: float | None, draws: Draws
+    both: Difference | Runs, alternative: str, method: str, draws: Draws
 ) -> MetricComparisonTestResult:
     """Compare two rankings, or two runs, by a method."""
     way, sample = both.methods[method], both.sample
@@ -398,8 +439,6 @@ def _compare(
         warn_of_one_class(sample.positive, "a comparison is not possible, and the p-value is 1")
     elif way.needs_errors and math.isnan(both.standard_error):
         warn_of_unknown_errors(f"method={method!r} needs a standard error", "the p-value is 1")
-    elif margin is not None:
-        found = compared_with_margin(both, margin, alternative)
     else:
         found = way.compare(both, alternative, draws)
     return MetricComparisonTestResult(
@@ -413,7 +452,6 @@ def _compare(
         log10_pvalue=log10_of(found.pvalue),
         alternative=alternative,
         method=method,
-        margin=margin,
         n_samples=sample.n_items,
         n_positives=sample.n_positives,
         n_resamples=found.n_resamples,

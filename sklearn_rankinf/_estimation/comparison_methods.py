@@ -116,8 +116,8 @@ class Difference:
     metric: Metric
     sample: Sample
 
-    # The method of a test with a margin, and what must be independent.
-    of_margin, units = "influence", "samples"
+    # What must be independent.
+    units = "samples"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metric", self.metric.at(self.sample.n_items))
@@ -144,10 +144,6 @@ class Difference:
     @property
     def has_both(self) -> bool:
         return self.sample.has_both
-
-    @property
-    def df(self) -> int:
-        return self.sample.n_independent[0] - 1
 
     def of_queries(self) -> dict[str, Any]:
         """Fields of the result on queries: none."""
@@ -209,12 +205,6 @@ def _mover_limits(
     a, b = (limits_around(way, one, confidence_level) for one in estimates)
     lower, upper = limits.mover_limits(*a, *b, correlation)
     return float(lower), float(upper)
-
-
-def compared_with_margin(both: Difference | Runs, margin: float, alternative: str) -> Compared:
-    """Compare the difference with a margin by its standard error."""
-    moments = both.difference, both.standard_error
-    return Compared(float(limits.margin_pvalue(*moments, margin, both.df, alternative)))
 
 
 def warn_of_unknown_errors(what: str, consequence: str) -> None:
@@ -425,7 +415,7 @@ class Runs:
     clusters: Integers | None
     draws: Draws
 
-    of_margin, units, purpose, has_both = "t", "queries", " over queries", True
+    units, purpose, has_both = "queries", " over queries", True
 
     @classmethod
     def of(cls, metric: Metric, sample: Sample, draws: Draws) -> Runs:

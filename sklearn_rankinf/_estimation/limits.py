@@ -10,7 +10,7 @@ area under the ROC curve               score interval, Newcombe's method 5
 recall at k                            score interval, a quadratic; Clopper-Pearson; "plus"
 difference of two metrics              MOVER, from the interval of each
 difference that agrees with a test     least and largest in the confidence ellipse of both
-two metrics of the same items          t test on the g scale, margins on the metric's own
+two metrics of the same items          t test on the g scale
 hits at k of two rankers               hypergeometric given the counts; McNemar; EmProc
 =====================================  ========================================================
 
@@ -526,20 +526,6 @@ def t_test(
         statistic = np.where(none, math.nan, difference / error)
     pvalue = np.where(none, 1.0, _t_pvalue(statistic, df, alternative))
     return DifferenceTest(statistic, np.asarray(error), pvalue)
-
-
-def margin_pvalue(
-    difference: Numbers, standard_error: Numbers, margin: Numbers, df: Numbers, alternative: str
-) -> Floats:
-    """p-value of "the first metric is less than the second by the margin or more".
-
-    With the alternative ``"less"`` the metrics change places. The two-sided alternative is their
-    equivalence: the larger p-value of both tests.
-    """
-    signs = {"two-sided": (1.0, -1.0), "greater": (1.0,), "less": (-1.0,)}[alternative]
-    shifted = [sign * _floats(difference) + margin for sign in signs]
-    pvalues = [t_test(one, standard_error, df, "greater").pvalue for one in shifted]
-    return np.asarray(np.max(pvalues, axis=0))
 
 
 # Hits at k of two rankers.

@@ -24,7 +24,13 @@ from sklearn_rankinf._plot.base import (
     short,
     with_minus,
 )
-from sklearn_rankinf._ranking import Ranking, Sample, check_confidence_level, check_option
+from sklearn_rankinf._ranking import (
+    Ranking,
+    Sample,
+    check_confidence_level,
+    check_option,
+    check_positive,
+)
 from sklearn_rankinf._results import shortened, state_pvalue
 from sklearn_rankinf._statistics import Floats, Integers, Metric
 
@@ -102,9 +108,8 @@ class ComparisonDisplay(ScoresDisplay):
     Notes
     -----
     The p-value and the interval of the difference may come from different methods and may disagree
-    close to the significance level; see :func:`metric_comparison_test`. A test of equivalence at
-    level :math:`\alpha` corresponds to the interval at level :math:`1 - 2 \alpha`:
-    ``confidence_level=0.9`` for 0.05.
+    close to the significance level; see :func:`metric_comparison_test`. A verdict on a margin,
+    ``results.verdict(margin=...)``, depends on the interval alone.
 
     Average precision is the area below the steps of the precision-recall curve, ROC AUC the area
     below the ROC curve. For metrics that weight or count ranks, recall is drawn against rank. The
@@ -154,13 +159,13 @@ class ComparisonDisplay(ScoresDisplay):
         *,
         name: Sequence[str] | None = None,
         confidence_level: float = 0.95,
+        margin: float | None = None,
         xscale: str = "linear",
         curve_kwargs: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         plot_chance_level: bool = False,
         chance_level_kw: Mapping[str, Any] | None = None,
         bar_kwargs: Mapping[str, Any] | None = None,
         interval_kwargs: Mapping[str, Any] | None = None,
-        margin_kwargs: Mapping[str, Any] | None = None,
         image_kwargs: Mapping[str, Any] | None = None,
         text_kwargs: Mapping[str, Any] | None = None,
         colorbar: bool = True,
@@ -178,6 +183,8 @@ class ComparisonDisplay(ScoresDisplay):
         confidence_level : float, default=0.95
             Nominal coverage of the interval of the difference of two rankers. The result of a
             comparison of several rankers already has a level.
+        margin : float, optional
+            Differences between minus and plus this margin are shaded.
         xscale : {"linear", "log"}, default="linear"
             Scale of the ranks if recall is drawn against rank.
         curve_kwargs : dict or pair of dict, optional
@@ -190,8 +197,6 @@ class ComparisonDisplay(ScoresDisplay):
             Keywords of matplotlib's ``bar`` for the queries.
         interval_kwargs : dict, optional
             Keywords of matplotlib's ``hlines`` for the interval of the difference.
-        margin_kwargs : dict, optional
-            Keywords of matplotlib's ``axvspan`` for differences within the margin.
         image_kwargs : dict, optional
             Keywords of matplotlib's ``imshow`` for the matrix of several rankers.
         text_kwargs : dict, optional
@@ -220,7 +225,10 @@ class ComparisonDisplay(ScoresDisplay):
             elif self.curves is not None:
                 self._plot_curves(upper, names, xscale, curve_kwargs)
                 self._finish_curves(upper, xscale, chance_level_kw if plot_chance_level else False)
-            self._plot_difference(lower, names, confidence_level, interval_kwargs, margin_kwargs)
+            if margin is not None:
+                margin = check_positive(margin, "margin")
+                self.margin_ = lower.axvspan(-margin, margin, color="C2", alpha=0.2, linewidth=0.0)
+            self._plot_difference(lower, names, confidence_level, margin, interval_kwargs)
         if despine:
             self._despine()
         return self
@@ -342,23 +350,18 @@ class ComparisonDisplay(ScoresDisplay):
         ax: Any,
         names: list[str],
         confidence_level: float,
+        margin: float | None,
         interval_kwargs: Mapping[str, Any] | None,
-        margin_kwargs: Mapping[str, Any] | None,
     ) -> None:
         result = self.results
         low, high = result.confidence_interval(confidence_level)
         marks = [0.0, result.difference, low, high]
-        if result.margin is not None:
-            marks += [-result.margin, result.margin]
+        if margin is not None:
+            marks += [-margin, margin]
         left, right = np.nanmin(marks), np.nanmax(marks)
         # If both rankings are identical, any width of the axis is suitable.
         pad = 0.06 * (right - left) if right > left else 0.01
         ax.set_xlim(left - pad, right + pad)
-        if result.margin is not None:
-            start = -result.margin if result.alternative != "less" else left - pad
-            end = result.margin if result.alternative != "greater" else right + pad
-            style = merged_style({"color": "C2", "alpha": 0.2, "linewidth": 0.0}, margin_kwargs)
-            self.margin_ = ax.axvspan(start, end, **style)
         self.zero_line_ = ax.axvline(0.0, **REFERENCE_LINE)
         style = merged_style({"color": "C3", "linewidth": 5.0, "alpha": 0.6}, interval_kwargs)
         self.interval_ = ax.hlines([0.0], [low], [high], **style)
@@ -458,9 +461,6 @@ def _quantity(result: Any) -> str:
 def _verdict(result: MetricComparisonTestResult) -> str:
     """Description of the test, and its p-value."""
     tested = "two-sided" if result.alternative == "two-sided" else "one-sided"
-    if result.margin is not None:
-        kind = "equivalence" if result.alternative == "two-sided" else "non-inferiority"
-        tested = f"{kind} within {result.margin:g}:"
     method = result.method.replace("_", " ")
     return f"{tested} {state_pvalue(result.log10_pvalue, result.pvalue_is_bound)} ({method})"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sklearn_rankinf._estimation import (
+    ComparisonVerdict,
     metric_comparison_test,
     metric_interval,
     metric_multiple_comparison_test,
@@ -39,7 +41,7 @@ from sklearn_rankinf._report.report import (
 )
 from sklearn_rankinf._report.study import comparison_method, swaps_take_long
 from sklearn_rankinf._report.text import comparison_tables, table_as_text, with_fraction, wrapped
-from sklearn_rankinf._results import counted, plain_value, without_nan
+from sklearn_rankinf._results import counted, format_value, plain_value, without_nan
 from sklearn_rankinf._significance import (
     TopKSignificanceCurve,
     metric_test,
@@ -55,6 +57,8 @@ _OF_CURVE = (
     *("alpha", "pointwise_level", "attained_level"),
     *("crossovers", "crossovers_simultaneous"),
 )
+# Exit statuses of verdicts; 1 and 2 are those of errors.
+_STATUS = {"pass": 0, "fail": 3, "inconclusive": 4}
 _MODELS = {
     "wallenius": "the odds of a target against another item are the same at every rank",
     "binormal": "the scores of targets and of other items have normal distributions",
@@ -206,8 +210,8 @@ def _without_best(curve: TopKSignificanceCurve) -> str:
     return "\n".join(others or [best])  # the single line of a curve without a test
 
 
-def compare(arguments: argparse.Namespace) -> None:
-    """Print the comparison of the rankings of a file."""
+def compare(arguments: argparse.Namespace) -> int:
+    """Print the comparison of the rankings of a file, and return the status of its verdict."""
     if len(arguments.score) < 2:
         raise CommandError(
             "a comparison needs two or more columns of scores, each with --score or --lower-score; "
@@ -215,6 +219,12 @@ def compare(arguments: argparse.Namespace) -> None:
         )
     if len(set(arguments.score)) < len(arguments.score):
         raise CommandError(f"give every column of scores once; got {', '.join(arguments.score)}.")
+    has_gate = arguments.margin is not None or arguments.require is not None
+    if has_gate and len(arguments.score) > 2:
+        raise CommandError(
+            f"--margin and --require judge one ranking by another, and need two columns of scores; "
+            f"got {len(arguments.score)}."
+        )
     with _errors_in_one_line():
         metric = as_metric(arguments.metric)
     table = _read(arguments)
@@ -226,6 +236,7 @@ def compare(arguments: argparse.Namespace) -> None:
     }
     _progress(f"comparing {len(scores)} rankings")
     result: Any
+    verdict: ComparisonVerdict | None = None
     with _errors_in_one_line():
         if len(scores) == 2:
             method = "auto"
@@ -234,6 +245,13 @@ def compare(arguments: argparse.Namespace) -> None:
             result = metric_comparison_test(positive, table.scores, method=method, **options)
             found = result.to_dict()
             parts = ["A is {}, B is {}.".format(*table.scores)]
+            if has_gate:
+                verdict = result.verdict(
+                    margin=arguments.margin,
+                    require=(arguments.require or "not-worse").replace("-", "_"),
+                    candidate=result.names[1],
+                )
+                found["verdict"] = verdict
         else:
             result = metric_multiple_comparison_test(positive, table.scores, **options)
             intervals = [metric_interval(positive, score, **options) for score in scores]
@@ -241,11 +259,38 @@ def compare(arguments: argparse.Namespace) -> None:
             found = {**result.to_dict(), "best": result.best(), "intervals": dict(named)}
             parts = [f"{table_as_text(one)}\n" for one in comparison_tables(result, intervals)]
     _warn_of_reversed_scores(table)
+    summaries = [result.summary()]
+    if verdict is not None:
+        summaries.append(verdict.summary())
+        _write_step_summary(verdict, result.metric)
     if arguments.json:
-        return _print_json(found)
-    for text in [*parts, result.summary()]:
-        shown = with_fraction(text, result.metric, getattr(metric, "k", None))
-        print(shown if text in parts else wrapped(shown))
+        _print_json(found)
+    else:
+        for text in [*parts, *summaries]:
+            shown = with_fraction(text, result.metric, getattr(metric, "k", None))
+            print(shown if text in parts else wrapped(shown))
+    return 0 if verdict is None else _STATUS[verdict.outcome]
+
+
+def _write_step_summary(verdict: ComparisonVerdict, metric: Metric) -> None:
+    """Append a verdict as a table to the summary of a job, if GitHub Actions runs the command."""
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not path:
+        return
+    limits = f"{format_value(verdict.low)} to {format_value(verdict.high)}"
+    cells = {
+        "metric": metric.title,
+        "candidate": str(verdict.candidate),
+        "reference": str(verdict.reference),
+        "difference": format_value(verdict.difference),
+        f"{100 * verdict.confidence_level:g} % interval": limits,
+        "requirement": f"{verdict.require.replace('_', ' ')}, margin {verdict.margin:g}",
+        "verdict": verdict.outcome,
+    }
+    rows = [cells.keys(), ["---"] * len(cells), cells.values()]
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    with open(path, "a", encoding="utf-8") as file:
+        file.write("\n".join([*lines, "", verdict.summary(), "", ""]))
 
 
 def _warn_of_reversed_scores(table: Table) -> None:

@@ -532,48 +532,8 @@ def test_equal_scores_inside_and_behind_the_top_k_are_no_obstacle():
 
 
 # ---------------------------------------------------------------------------------------------
-# Margins and intervals
+# Intervals
 # ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("metric", ["average_precision", "roc_auc"])
-@pytest.mark.parametrize("margin", [0.05, 0.2, 0.5])
-def test_margins_are_those_of_one_sided_t_tests(metric, margin):
-    y_true, a, b = sample(12)
-    found = {
-        alternative: metric_comparison_test(
-            y_true, {"a": a, "b": b}, metric=metric, margin=margin, alternative=alternative
-        )
-        for alternative in ALTERNATIVES
-    }
-    d, error = found["greater"].difference, found["greater"].standard_error
-    upper = stats.t.sf((d + margin) / error, 14)
-    lower = stats.t.sf((-d + margin) / error, 14)
-    assert found["greater"].pvalue == pytest.approx(upper, rel=1e-9)
-    assert found["less"].pvalue == pytest.approx(lower, rel=1e-9)
-    equivalence = found["two-sided"].pvalue
-    assert equivalence == pytest.approx(max(upper, lower), rel=1e-9)
-    # The p-value is alpha where the 1 - 2 alpha interval just fits between the margins.
-    for alpha in (0.999 * equivalence, 1.001 * equivalence):
-        if 0 < alpha < 0.5:
-            half = stats.t.ppf(1 - alpha, 14) * error
-            fits = -margin < d - half and d + half < margin
-            assert fits == (equivalence <= alpha)
-    mirrored = metric_comparison_test(
-        y_true, {"b": b, "a": a}, metric=metric, margin=margin, alternative="less"
-    )
-    assert mirrored.pvalue == pytest.approx(found["greater"].pvalue, rel=1e-9)
-    assert all(one.method == "influence" for one in found.values())
-
-
-def test_a_better_ranker_is_not_inferior():
-    y_true, a, b = sample(13, n=400, m=100)
-    options = {"metric": "roc_auc", "margin": 0.05}
-    better = metric_comparison_test(y_true, {"a": a, "b": b}, alternative="greater", **options)
-    worse = metric_comparison_test(y_true, {"b": b, "a": a}, alternative="greater", **options)
-    assert better.difference > 0.05
-    assert better.pvalue < 0.001
-    assert worse.pvalue > 0.5
 
 
 @pytest.mark.parametrize("metric", ["average_precision", "roc_auc"])
@@ -649,9 +609,7 @@ def test_one_class_has_no_information(label, method):
 
 
 @pytest.mark.parametrize("few", ["positives", "negatives"])
-@pytest.mark.parametrize(
-    "options", [{"method": "influence"}, {"method": "delong"}, {"margin": 0.1}]
-)
+@pytest.mark.parametrize("options", [{"method": "influence"}, {"method": "delong"}])
 def test_a_class_of_one_sample_has_no_standard_error(few, options):
     _, a, b = sample()
     y_true = (np.arange(60) == 5) == (few == "positives")
@@ -787,23 +745,6 @@ def test_the_bootstrap_over_queries():
     assert_allclose(found.confidence_interval(), expected, atol=0.05)
 
 
-def test_margins_over_queries():
-    y_true, a, b, groups = runs()
-    found = {
-        alternative: metric_comparison_test(
-            y_true, {"a": a, "b": b}, groups=groups, margin=0.1, alternative=alternative
-        )
-        for alternative in ALTERNATIVES
-    }
-    differences = found["greater"].query_differences
-    upper = stats.ttest_1samp(differences, -0.1, alternative="greater").pvalue
-    lower = stats.ttest_1samp(differences, 0.1, alternative="less").pvalue
-    assert found["greater"].pvalue == pytest.approx(upper, rel=1e-9)
-    assert found["less"].pvalue == pytest.approx(lower, rel=1e-9)
-    assert found["two-sided"].pvalue == pytest.approx(max(upper, lower), rel=1e-9)
-    assert found["greater"].method == "t"
-
-
 def test_clusters_of_queries():
     y_true, a, b, groups = runs(n_queries=12)
     query = np.unique(groups, return_inverse=True)[1]
@@ -921,14 +862,7 @@ def test_results_pickle_with_their_intervals(name):
             assert_allclose(*intervals, err_msg=method)
 
 
-def test_results_of_margins_and_queries():
-    y_true, a, b = sample()
-    within = metric_comparison_test(y_true, {"a": a, "b": b}, margin=0.25)
-    assert "; equivalence within 0.25: p = " in within.summary()
-    assert "margin=0.25" in repr(within)
-    assert within.to_dict()["margin"] == 0.25
-    above = metric_comparison_test(y_true, {"a": a, "b": b}, margin=0.25, alternative="greater")
-    assert "; non-inferiority within 0.25: p = " in above.summary()
+def test_results_of_queries():
     y_true, a, b, groups = runs()
     found = metric_comparison_test(
         y_true, {"a": a, "b": b}, groups=groups, metric="ndcg", alternative="less"
@@ -963,8 +897,6 @@ BOTH = {"a": A, "b": B}
 FOUR = np.arange(60) % 4
 WRONG = [
     ((Y, BOTH), {"alternative": "larger"}, ValueError, "alternative must be .*; got 'larger'"),
-    ((Y, BOTH), {"margin": 0.0}, ValueError, "margin must be finite and larger than 0; got 0.0"),
-    ((Y, BOTH), {"margin": "small"}, TypeError, "margin must be a number; got 'small'"),
     ((Y, BOTH), {"n_resamples": 0}, ValueError, "n_resamples must be at least 1; got 0"),
     ((Y, BOTH), {"n_resamples": True}, TypeError, "n_resamples must be an integer"),
     ((Y, BOTH), {"metric": "auc"}, ValueError, "metric must be one of .*; got 'auc'"),
@@ -987,18 +919,6 @@ WRONG = [
         {"metric": "reciprocal_rank", "method": "influence"},
         ValueError,
         "'auto', 'swap', 'score_swap', 'bootstrap' for reciprocal rank; got 'influence'",
-    ),
-    (
-        (Y, BOTH),
-        {"metric": "reciprocal_rank", "margin": 0.1},
-        ValueError,
-        "Reciprocal rank of one ranking depends on a single sample",
-    ),
-    (
-        (Y, BOTH),
-        {"margin": 0.1, "method": "swap"},
-        ValueError,
-        "margin=0.1 needs method='influence'; got method='swap': leave method out",
     ),
     (
         (Y, BOTH),
@@ -1064,18 +984,6 @@ WRONG = [
         {"groups": FOUR, "clusters": FOUR, "method": "t"},
         ValueError,
         "method='t' needs independent queries.*use method='sign_flip'",
-    ),
-    (
-        (Y, BOTH),
-        {"groups": FOUR, "clusters": FOUR, "margin": 0.1},
-        ValueError,
-        "method='t' needs independent queries, .*: leave out margin or clusters",
-    ),
-    (
-        (Y, BOTH),
-        {"groups": FOUR, "margin": 0.1, "method": "wilcoxon"},
-        ValueError,
-        "margin=0.1 needs method='t'; got method='wilcoxon': leave method out",
     ),
     ((Y, BOTH), {"groups": [1, 2]}, ValueError, "groups must contain the query of each of the 60"),
 ]

@@ -24,7 +24,6 @@ from sklearn_rankinf._estimation.limits import (
     g_scale,
     g_slope,
     hypergeometric_pvalue,
-    margin_pvalue,
     mcnemar_pvalue,
     metric_difference_test,
     mover_limits,
@@ -413,14 +412,6 @@ def test_tests_on_the_metrics_scale_are_paired_t_tests(seed, alternative):
     expected = stats.ttest_rel(*pair, alternative=alternative)
     assert_allclose(test.statistic, expected.statistic, rtol=1e-10)
     assert_allclose(test.pvalue, expected.pvalue, rtol=1e-10)
-    error = difference_error(*variances)
-    margin = 0.03
-    upper = stats.ttest_rel(pair[0] + margin, pair[1], alternative="greater").pvalue
-    lower = stats.ttest_rel(pair[0] - margin, pair[1], alternative="less").pvalue
-    difference = values[0] - values[1]
-    expected = {"greater": upper, "less": lower, "two-sided": max(lower, upper)}[alternative]
-    found = margin_pvalue(difference, error, margin, n - 1, alternative)
-    assert_allclose(found, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
@@ -476,7 +467,6 @@ def test_no_error_and_no_degrees_of_freedom_are_no_evidence():
         )
         assert_array_equal(test.pvalue, 1.0)
         assert np.all(np.isnan(test.statistic))
-    assert margin_pvalue(0.0, 0.0, 0.1, 9, "two-sided") == 1.0
 
 
 # ---------------------------------------------------------------------------------------------

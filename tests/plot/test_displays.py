@@ -219,7 +219,7 @@ def test_keywords_reach_their_artists(kind):
         NullDistributionDisplay: lambda: [kind(RESULTS[kind]["weak"])],
         PowerDisplay: lambda: [kind([metric_power(300, 10, odds=3.0, n_resamples=50)])],
         ComparisonDisplay: lambda: [
-            kind.from_predictions(Y, SCORES, margin=0.1),
+            kind.from_predictions(Y, SCORES),
             kind.from_predictions(Y, SCORES, groups=np.arange(20) // 10, **FEW),
             kind(MANY),
         ],

@@ -272,10 +272,10 @@ OF_REALS = {
         0.93,
         lambda x: rankinf.metric_comparison_test(Y_TRUE, BOTH).confidence_interval(x),
     ),
-    "metric_comparison_test": (
+    "verdict of a comparison": (
         "margin",
         0.3,
-        lambda x: rankinf.metric_comparison_test(Y_TRUE, BOTH, margin=x),
+        lambda x: rankinf.metric_comparison_test(Y_TRUE, BOTH).verdict(margin=x),
     ),
     "metric_group_comparison_test": (
         "prevalence",

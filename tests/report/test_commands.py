@@ -230,6 +230,40 @@ def test_compare_two(three, scores, capsys):
     assert unwrapped(clustered.summary()) in unwrapped(capsys.readouterr().out)
 
 
+@pytest.mark.parametrize(
+    ("given", "options", "status"),
+    [
+        (("coarse", "good"), {"margin": 0.01}, 0),
+        (("good", "coarse"), {"margin": 0.01}, 3),
+        (("good", "third"), {"require": "better"}, 4),
+        (("coarse", "good"), {"require": "better", "margin": 0.9}, 3),
+        (("good", "coarse"), {"require": "equivalent", "margin": 0.9}, 0),
+    ],
+)
+def test_the_last_ranking_is_judged(
+    three, scores, capsys, tmp_path, monkeypatch, given, options, status
+):
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    command = ["compare", three, "--label", "hit", "--metric", "roc_auc"]
+    for name in given:
+        command += ["--score", name]
+    for name, value in options.items():
+        command += [f"--{name}", str(value)]
+    columns = pd.read_csv(three, sep="\t")
+    result = metric_comparison_test(
+        scores["hit"], {name: columns[name] for name in given}, metric="roc_auc"
+    )
+    verdict = result.verdict(candidate=given[1], **options)
+    assert main(command) == status == {"pass": 0, "fail": 3, "inconclusive": 4}[verdict.outcome]
+    assert unwrapped(verdict.summary()) in unwrapped(capsys.readouterr().out)
+    assert main([*command, "--json"]) == status
+    assert json.loads(capsys.readouterr().out)["verdict"] == verdict.to_dict()
+    head, rule, row, *_ = (tmp_path / "summary.md").read_text().splitlines()
+    assert head.count("|") == rule.count("|") == row.count("|") == 8
+    assert row.startswith(f"| ROC AUC | {given[1]} | {given[0]} | ")
+    assert row.endswith(f" | {verdict.outcome} |")
+
+
 def test_compare_two_over_queries_in_json(three, scores, capsys):
     options = ["--label", "hit", "--score", "good", "--score", "coarse", "--groups", "query"]
     assert main(["compare", three, *options, "--lower-is-better", "--json"]) == 0
@@ -450,6 +484,14 @@ def test_compare_several_over_queries_in_json(three, scores, capsys):
             "recall needs a cut-off",
         ),
         (["--score", "good", "--score", "coarse", "--clusters", "nope"], "has no column 'nope'"),
+        (
+            ["--score", "good", "--score", "coarse", "--require", "equivalent"],
+            "require='equivalent' needs a margin",
+        ),
+        (
+            ["--score", "good", "--score", "coarse", "--score", "third", "--margin", "0.1"],
+            "--margin and --require judge one ranking by another, and need two columns",
+        ),
     ],
 )
 def test_compare_refuses(three, options, message, capsys):
