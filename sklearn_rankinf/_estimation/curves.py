@@ -389,10 +389,10 @@ def metric_curve(
     >>> result = metric_curve(y_true, y_score)
     >>> print(result.summary())
     Precision-recall curve of 50 positives among 500 samples, with 95 % limits.
-    Precision was 0.769 at recall 0.2 (0.522 to 1 for this point alone, 0.338 to 1 for the curve).
-    Precision was 0.543 at recall 0.5 (0.337 to 0.784 for this point alone, 0.245 to 0.863 for the
+    Precision was 0.769 at recall 0.2 (0.522 to 1 for this point alone, 0.339 to 1 for the curve).
+    Precision was 0.543 at recall 0.5 (0.337 to 0.784 for this point alone, 0.298 to 0.861 for the
     curve).
-    Precision was 0.312 at recall 0.8 (0.217 to 0.479 for this point alone, 0.177 to 0.537 for the
+    Precision was 0.312 at recall 0.8 (0.217 to 0.479 for this point alone, 0.177 to 0.536 for the
     curve).
     With a confidence of 95 % the limits for the curve contain all of the true curve from recall
     0.02 to 0.98.

@@ -271,7 +271,7 @@ class OptimalCutoffResult(Result):
     >>> from sklearn_rankinf import Ranking, optimal_cutoff
     >>> ranking = Ranking.from_counts([1] * 100, ([1] * 4 + [1, 0]) * 3 + [0] * 82)
     >>> optimal_cutoff(ranking, value=5.0, cost=1.0)
-    OptimalCutoffResult(k=17, net_benefit=58, low=29.46, high=58, k_low=8, k_high=44, value=5,
+    OptimalCutoffResult(k=17, net_benefit=58, low=29.65, high=58, k_low=8, k_high=44, value=5,
     cost=1, confidence_level=0.95)
     """
 
@@ -382,7 +382,7 @@ def optimal_cutoff(
     >>> y_true = np.arange(500) < 50
     >>> y_score = rng.normal(size=500) + 1.5 * y_true
     >>> print(optimal_cutoff(y_true, y_score, value=5.0, cost=1.0).summary())
-    The net benefit is largest, 91, at k = 84 of 500 samples (95 % simultaneous limits 40.7 to 130).
+    The net benefit is largest, 91, at k = 84 of 500 samples (95 % simultaneous limits 41.1 to 130).
     The best cut-off is between k = 11 and 206 with a confidence of 95 %.
     The cut-off was chosen on the same samples, so that its net benefit is too large on average; the
     limits hold for all cut-offs at once.

@@ -36,7 +36,7 @@ from sklearn_rankinf._statistics import Floats, Integers
 N_DIRECTIONS = 60_000
 # Array elements held in memory at a time.
 _NUMBERS = 2_000_000
-# Eigenvalues below this share of the largest one are 0 up to rounding.
+# Squared lengths below this are 0 up to rounding, of rows of length 1.
 _SINGULAR = 1e-12
 # Slack of the bracket of a critical value for Monte Carlo error, absolute and relative.
 _SLACK = 0.5
@@ -81,12 +81,24 @@ def _root(matrix: Floats) -> Floats:
 
 
 def _in_fewest_dimensions(rows: Floats) -> Floats:
-    """Rows scaled to length one, or zero, in coordinates of the space that they span."""
+    """Rows scaled to length one, or zero, in coordinates of the space that they span.
+
+    The axes follow the rows in their order. Eigenvectors, which have any sign, and of equal
+    eigenvalues any direction, would give other random directions on other machines.
+    """
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     rows = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0.0)
-    left, scales, _ = np.linalg.svd(rows, full_matrices=False)
-    kept = scales > math.sqrt(_SINGULAR) * scales.max(initial=0.0)
-    return np.asarray(left[:, kept] * scales[kept])
+    axes = np.empty((0, rows.shape[1]))
+    for row in rows:
+        if len(axes) == rows.shape[1]:
+            break
+        rest = row - (axes @ row) @ axes
+        length = np.linalg.norm(rest)
+        if length > math.sqrt(_SINGULAR):
+            # A second pass removes what rounding left of the other axes.
+            rest -= (axes @ rest) @ axes
+            axes = np.vstack([axes, rest / np.linalg.norm(rest)])
+    return np.asarray(rows @ axes.T)
 
 
 # The maximum of the family.
