@@ -128,6 +128,13 @@ _UNITS: Options = {
         metavar="COLUMN",
     ),
 }
+_PREVALENCE: Options = {
+    "--prevalence": _option(
+        "proportion of targets where the ranking will be used, if it is not that of the file",
+        metavar="P",
+        type=float,
+    )
+}
 _REPORT: Options = {
     "--k": _several(
         "count the hits among the first K items; a fraction such as 0.1 means this fraction of all "
@@ -139,6 +146,13 @@ _REPORT: Options = {
         "each query instead of average_precision; may be repeated",
         metavar="NAME",
     ),
+    **_PREVALENCE,
+    "--value": _option(
+        "value of a target that is found; with --cost the report has the cut-off with the largest "
+        "net benefit",
+        type=float,
+    ),
+    "--cost": _option("costs of examining an item, in the unit of --value", type=float),
     "--html": _option("also write the report as a web page with pictures to FILE", metavar="FILE"),
 }
 _GATE: Options = {

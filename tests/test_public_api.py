@@ -94,7 +94,8 @@ SIGNATURES = {
     "r_precision_score": "(y_true, y_score=None, *, pos_label=1)",
     "rank_significance_report": (
         "(y_true, y_score=None, *, k=(10, 50, 100), metric='average_precision', pos_label=1, "
-        "clusters=None, alpha=0.05, n_resamples=9999, random_state=0)"
+        "clusters=None, prevalence=None, value=None, cost=None, alpha=0.05, n_resamples=9999, "
+        "random_state=0)"
     ),
     "recall_at_k_score": "(y_true, y_score=None, *, k, pos_label=1)",
     "recall_at_k_test": f"(y_true, y_score=None, *, k, {LABELS}, {PERMUTATIONS})",

@@ -40,5 +40,7 @@ from sklearn_rankinf._estimation.multiple_comparison import (
     MetricMultipleComparisonTestResult,
     metric_multiple_comparison_test,
 )
+from sklearn_rankinf._estimation.operating_points import OptimalCutoffResult, optimal_cutoff
+from sklearn_rankinf._estimation.prevalence import check_prevalence
 from sklearn_rankinf._estimation.simultaneous import holm
 from sklearn_rankinf._estimation.verdict import ComparisonVerdict

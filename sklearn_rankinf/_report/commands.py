@@ -86,6 +86,9 @@ def report(arguments: argparse.Namespace) -> None:
             table.scores,
             k=arguments.k or DEFAULT_K,
             clusters=table.clusters,
+            prevalence=arguments.prevalence,
+            value=arguments.value,
+            cost=arguments.cost,
         )
         found = _completed(found, table, metrics, arguments)
     plots: dict[str, str] = {}
@@ -129,9 +132,11 @@ def _completed(
 
 def _check_options(arguments: argparse.Namespace) -> None:
     """Raise an error for options of the report that contradict each other."""
-    apart = {"clusters": ("metric",), "groups": ("k", "plots", "html")}
+    in_use = ("prevalence", "value", "cost")
+    apart = {"clusters": ("metric", *in_use), "groups": ("k", "plots", "html", *in_use)}
     reasons = {
         "metric": "its tests need independent items",
+        **dict.fromkeys(in_use, "its limits need independent items in a single list"),
         "k": "write the cut-off after the name of the metric, such as --metric ndcg@10",
     }
     for unit, options in apart.items():

@@ -22,6 +22,7 @@ _OF_TEST = (
     "method",
 )
 _OF_INTERVAL = ("low", "high", "standard_error")
+_OF_CUTOFF = ("k", "net_benefit", "low", "high", "k_low", "k_high")
 _OF_HITS = ("hits", "expected_hits", "hits_needed", "enrichment")
 _OF_DIFFERENCE = ("difference", "low", "high", "pvalue", "may_be_best")
 
@@ -144,6 +145,13 @@ class Findings:
         for at_k in ranker.at_k:
             numbers = {**_given(at_k, _OF_HITS), "pvalue": at_k.test.pvalue}
             row |= {f"{name}_at_{at_k.k}": value for name, value in numbers.items()}
+        others = {
+            "in_population": (ranker.in_population, ("statistic", *_OF_INTERVAL)),
+            "of_cutoff": (ranker.cutoff, _OF_CUTOFF),
+        }
+        for place, (result, names) in others.items():
+            if result is not None:
+                row |= {f"{name}_{place}": of for name, of in _given(result, names).items()}
         if not self._is_single:
             own = next((one for one in self.differences if one.ranker == ranker.name), None)
             compared = _given(own, _OF_DIFFERENCE)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -137,6 +137,10 @@ class RankerReport(Result):
         A single test for all k; None if it was not computed.
     metrics : tuple of MetricTestResult
         The tests of other metrics, which the command line adds.
+    in_population : MetricIntervalResult or None
+        The interval of the metric at the prevalence of a population, if one was given.
+    cutoff : OptimalCutoffResult or None
+        The cut-off with the largest net benefit, if `value` and `cost` were given.
     lower_is_better : bool
         Whether the command line negated the scores, because smaller ones mean positives.
     is_tested : bool
@@ -155,6 +159,8 @@ class RankerReport(Result):
     curve: TopKSignificanceCurve | None = field(default=None, repr=False)
     minimum_hypergeometric: MinimumHypergeometricTestResult | None = field(default=None, repr=False)
     metrics: tuple[MetricTestResult, ...] = field(default=(), repr=False)
+    in_population: MetricIntervalResult | None = field(default=None, repr=False)
+    cutoff: Any = field(default=None, repr=False)
     lower_is_better: bool = False
 
     @property
@@ -173,6 +179,12 @@ class RankerReport(Result):
         return None if self.curve is None else self.curve.crossovers_simultaneous[0]
 
     def _sentences(self) -> Iterable[str]:
+        yield from self._of_sample()
+        for found in (self.in_population, self.cutoff):
+            if found is not None:
+                yield from found._sentences()
+
+    def _of_sample(self) -> Iterable[str]:
         value, own = format_value(self.test.statistic), self.interval
         if not self.is_tested:
             return [f"{self.test.metric.title} was {value}."] if own is None else own._sentences()

@@ -31,7 +31,7 @@ from sklearn_rankinf._plot import (
 from sklearn_rankinf._ranking import PosLabel, as_seed_sequence, check_integer, check_levels
 from sklearn_rankinf._report.findings import Findings
 from sklearn_rankinf._report.numbers import RankerReport
-from sklearn_rankinf._report.study import Study, read_facts
+from sklearn_rankinf._report.study import Study, Use, read_facts
 from sklearn_rankinf._report.text import (
     FOR_A_PAPER,
     NOTHING_WRONG,
@@ -151,6 +151,9 @@ def rank_significance_report(
     metric: str | Metric = "average_precision",
     pos_label: PosLabel = 1,
     clusters: Iterable[Hashable] | None = None,
+    prevalence: float | None = None,
+    value: float | None = None,
+    cost: float | None = None,
     alpha: float = 0.05,
     n_resamples: int = 9999,
     random_state: Any = 0,
@@ -182,6 +185,13 @@ def rank_significance_report(
         With clusters, p-values come from permutation tests, and the bounds over all k are left out.
         If samples of one cluster have different labels, there are no p-values against chance; the
         report contains intervals and comparisons.
+    prevalence : float, optional
+        Prevalence of the population in which the rankers will work, between 0 and 1, if it is not
+        that of the sample. The report then has the interval of the metric there as well; see
+        :func:`metric_interval`.
+    value, cost : float, optional
+        Value of a positive that is found, and costs of examining a sample. With both of them the
+        report has the cut-off with the largest net benefit, as :func:`optimal_cutoff`.
     alpha : float, default=0.05
         Significance level. Confidence intervals have the level 1 - alpha.
     n_resamples : int, default=9999
@@ -200,12 +210,14 @@ def rank_significance_report(
     TypeError
         If an argument has the wrong type.
     ValueError
-        If labels, scores or options are invalid.
+        If labels, scores or options are invalid, if there are too few negatives for the
+        `prevalence`, or if only one of `value` and `cost` is given.
 
     See Also
     --------
     metric_test : The test alone.
     metric_interval : The interval alone.
+    optimal_cutoff : The cut-off alone.
     top_k_significance_curve : The hits for every k.
     metric_comparison_test : Comparison of two rankers.
     metric_multiple_comparison_test : Comparison of more than two rankers.
@@ -225,6 +237,10 @@ def rank_significance_report(
 
     Slow computations are left out, with a note: bounds over all k with more than 20,000 positives,
     and simulated intervals (those of DCG, BEDROC and custom metrics) with more than 20,000 samples.
+
+    P-values, hits at k and the comparison are those of the sample. P-values against chance are
+    valid for case-control samples. If precision at the `prevalence` depends on few negatives, a
+    note states how many more are needed.
 
     The checks and their remedies are described in the user guide, in the chapter on the report.
     P-values of several rankers, and of several k, are not adjusted for their number.
@@ -252,11 +268,12 @@ def rank_significance_report(
         "n_resamples": check_integer(n_resamples, "n_resamples", 1),
         "random_state": as_seed_sequence(random_state),
     }
+    use = Use.read(prevalence, value, cost, clusters)
     facts = read_facts(y_true, y_score, pos_label, clusters, float(level))
     with warnings.catch_warnings():
         # The checks of the report replace these warnings.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        return RankSignificanceReport(**Study(facts, chosen, drawing).findings(k))
+        return RankSignificanceReport(**Study(facts, chosen, drawing, use).findings(k))
 
 
 # As a page.

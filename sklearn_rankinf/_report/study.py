@@ -6,16 +6,18 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sklearn_rankinf._estimation import (
     MetricIntervalResult,
+    check_prevalence,
     choose_method,
     metric_comparison_test,
     metric_interval,
     metric_multiple_comparison_test,
+    optimal_cutoff,
 )
 from sklearn_rankinf._metrics import Metric, RecallAtK
 from sklearn_rankinf._permutation import few_labellings
@@ -25,6 +27,7 @@ from sklearn_rankinf._ranking import (
     Ranking,
     Sample,
     check_k,
+    check_positive,
     class_names,
     holds_rankers,
     resolve_k,
@@ -96,6 +99,31 @@ def _untested(result: MetricTestResult) -> MetricTestResult:
     return replace(result, **unknown, pvalue_is_bound=False, method="none", ranking=None)
 
 
+class Use(NamedTuple):
+    """Where rankings will be used: the prevalence there, and the value and cost that are given."""
+
+    prevalence: float | None
+    value_and_cost: dict[str, float]
+
+    @classmethod
+    def read(cls, prevalence: Any, value: Any, cost: Any, clusters: Any) -> Use:
+        """Check what was given."""
+        if (value is None) != (cost is None):
+            raise ValueError(
+                f"value={value!r} and cost={cost!r}: pass both for the cut-off with the largest "
+                "net benefit, or neither."
+            )
+        both = {"value": value, "cost": cost} if value is not None else {}
+        numbers = {name: check_positive(number, name) for name, number in both.items()}
+        if clusters is not None and (prevalence is not None or numbers):
+            given = "prevalence" if prevalence is not None else "value and cost"
+            raise ValueError(
+                f"{given} cannot be combined with clusters, because their limits need independent "
+                f"samples: keep one sample of each cluster, or leave out {given}."
+            )
+        return cls(check_prevalence(prevalence), numbers)
+
+
 @dataclass(frozen=True, eq=False)
 class Study:
     """The computation of a report from a sample and its options."""
@@ -103,6 +131,7 @@ class Study:
     facts: Facts
     metric: Metric
     drawing: dict[str, Any]
+    use: Use
 
     @property
     def sample(self) -> Sample:
@@ -113,7 +142,13 @@ class Study:
         sample, facts = self.sample, self.facts
         cuts, notes = self._cuts(k)
         notes += self._left_out()
-        rankers = tuple(self._of_ranker(index, cuts) for index in range(len(sample.names)))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            uses = [self._in_use(ranking) for ranking in sample.rankings]
+        notes += dict.fromkeys(str(one.message) for one in caught)
+        rankers = tuple(
+            replace(self._of_ranker(index, cuts), **use) for index, use in enumerate(uses)
+        )
         compared: dict[str, Any] = {}
         if len(rankers) > 1 and sample.has_both:
             if len(rankers) == 2 or self.metric.has_influence:
@@ -149,6 +184,26 @@ class Study:
             curve,
             None if curve is None else minimum_hypergeometric_test(ranking),
         )
+
+    def _in_use(self, ranking: Ranking) -> dict[str, Any]:
+        """The results for the use of a ranking that are asked for, by their fields."""
+        found: dict[str, Any] = {}
+        options: dict[str, Any] = {"confidence_level": 1.0 - self.facts.alpha}
+        prevalence, numbers = self.use
+        if prevalence is not None and self.sample.has_both:
+            found["in_population"] = metric_interval(
+                ranking, metric=self.metric, prevalence=prevalence, **options
+            )
+        if numbers and not self._has_no_limits:
+            options["random_state"] = self.drawing["random_state"]
+            found["cutoff"] = optimal_cutoff(ranking, **numbers, **options)
+        return found
+
+    @property
+    def _has_no_limits(self) -> bool:
+        """Whether a class has too few samples for limits of a curve."""
+        m = self.sample.n_positives
+        return min(m, self.sample.n_items - m) < 2
 
     def _cuts(self, k: Any) -> tuple[list[float], list[str]]:
         """Return the cut-offs for different numbers of samples, and a note on those too large."""
@@ -197,6 +252,11 @@ class Study:
             notes.append(
                 f"The interval of {self.metric.title_in_text} is left out because its "
                 "simulation takes long: call metric_interval."
+            )
+        if self.use.value_and_cost and self._has_no_limits:
+            notes.append(
+                "The cut-off with the largest net benefit is left out because its limits need at "
+                "least 2 samples of each class."
             )
         if not self.facts.has_clusters:
             notes.append(_CLUSTERS_HINT)

@@ -10,7 +10,11 @@ from dataclasses import replace
 from numbers import Integral
 from typing import Any, NamedTuple
 
-from sklearn_rankinf._estimation import MetricIntervalResult, MetricMultipleComparisonTestResult
+from sklearn_rankinf._estimation import (
+    MetricIntervalResult,
+    MetricMultipleComparisonTestResult,
+    OptimalCutoffResult,
+)
 from sklearn_rankinf._report.findings import Findings, differences_of_pairs
 from sklearn_rankinf._report.numbers import (
     HitsReport,
@@ -142,12 +146,19 @@ def _of_ranker(report: Findings, ranker: RankerReport) -> str:
     if own is not None and math.isnan(own.standard_error):
         parts.append(f"The uncertainty of the {title} cannot be estimated.")
     elif own is not None:
+        place = "the population"
+        if ranker.in_population is not None:
+            place = f"a population with prevalence {report.prevalence:.3g}, that of the sample,"
         parts.append(
-            f"With {_level(report)} confidence the {title} in the population is between "
+            f"With {_level(report)} confidence the {title} in {place} is between "
             f"{format_value(own.low)} and {format_value(own.high)}."
         )
+    if ranker.in_population is not None:
+        parts.append(_in_population(ranker.in_population))
     if ranker.at_k:
         parts.append(_at_largest_k(ranker))
+    if ranker.cutoff is not None:
+        parts.append(_of_cutoff(ranker.cutoff))
     parts.append(_what_to_do(report, ranker))
     return " ".join(parts)
 
@@ -172,6 +183,23 @@ def _at_largest_k(ranker: RankerReport) -> str:
         f"The first {_cut(at_k)} samples contain {format_count(at_k.hits)} of "
         f"{counted(ranker.test.n_positives, 'positive')}, {_expected(at_k.expected_hits)} by "
         f"chance: recall is {format_value(at_k.test.statistic)}{interval}."
+    )
+
+
+def _in_population(own: MetricIntervalResult) -> str:
+    interval = state_interval(own.low, own.high, own.confidence_level)
+    return (
+        f"In a population with prevalence {own.prevalence:g} the {own.metric.title_in_text} is "
+        f"{format_value(own.statistic)} ({interval})."
+    )
+
+
+def _of_cutoff(best: OptimalCutoffResult) -> str:
+    if best.k == 0:
+        return "By the value of a positive and the cost of a sample it is best to examine none."
+    return (
+        f"By the value of a positive and the cost of a sample it is best to examine the first "
+        f"{best.k}; the best cut-off is between {best.k_low} and {best.k_high}."
     )
 
 
@@ -319,6 +347,15 @@ _OVER_K: list[Column] = [
     ("most", "significant k", lambda one: _of_minimum(one, "k", str)),
     ("hits", "there", lambda one: _of_minimum(one, "hits", str)),
 ]
+# A row is a `RankerReport` with a cut-off.
+_OF_CUTOFF: list[Column] = [
+    ("best", "k", lambda one: str(one.cutoff.k)),
+    ("between", "k =", lambda one: f"{one.cutoff.k_low} and {one.cutoff.k_high}"),
+    ("net", "benefit", lambda one: format_value(one.cutoff.net_benefit)),
+    ("", "lower", lambda one: format_value(one.cutoff.low)),
+    ("", "upper", lambda one: format_value(one.cutoff.high)),
+    ("", "recall", lambda one: _decimals(one.cutoff.recall)),
+]
 # A row is a `ComparisonReport`.
 _DIFFERENCE = ("", "difference", lambda one: _decimals(one.difference))
 _OF_DIFFERENCE = ("", "p", lambda one: _as_cell(one.log10_pvalue, one.pvalue_is_bound))
@@ -348,7 +385,8 @@ def _needed(at_k: HitsReport) -> str:
 def tables(report: Findings, name: Name) -> list[ReportTable]:
     rankers = report.rankers
     first: Column = ("", "ranking", lambda one: name(one.name))
-    found = [_main_table(report, first), *_hits_tables(report, name)]
+    found = [_main_table(report, first), *_population_table(report, first)]
+    found += [*_hits_tables(report, name), *_cutoff_table(report, first)]
     if any(ranker.curve is not None for ranker in rankers):
         note = (
             f"The bound holds for all k together, at {100 * report.alpha:g} %, even if k is chosen "
@@ -392,6 +430,41 @@ def _main_table(report: Findings, first: Column) -> ReportTable:
     if any(map(_is_guaranteed, rankers)):
         note += _LEGEND_OF_BOUND
     return table(title, [*columns, *_TESTED, ("error", "of p", _error)], rankers, note)
+
+
+def _population_table(report: Findings, first: Column) -> list[ReportTable]:
+    """The values at the prevalence of another population, if there are any."""
+    own = report.rankers[0].in_population
+    if own is None:
+        return []
+    columns = [
+        (top, head, lambda one, cell=cell: cell(one.in_population))
+        for top, head, cell in (
+            ("", report.metric.symbol, lambda found: _decimals(found.statistic)),
+            *_limits(_level(report)),
+        )
+    ]
+    title = with_fraction(own.metric.title, own.metric, report._given_k)
+    note = (
+        "Positives and negatives are taken as random samples of those of this population. All "
+        f"other numbers are those of the sample, with prevalence {report.prevalence:.3g}; p-values "
+        "need no correction."
+    )
+    title = f"{title} in a population with prevalence {own.prevalence:g}"
+    return [table(title, [first, *columns], report.rankers, note)]
+
+
+def _cutoff_table(report: Findings, first: Column) -> list[ReportTable]:
+    """The cut-offs with the largest net benefit, if value and cost were given."""
+    best = report.rankers[0].cutoff
+    if best is None:
+        return []
+    title = f"Largest net benefit, value {best.value:g} and cost {best.cost:g}"
+    note = (
+        "The cut-off was chosen on the same samples, so that its net benefit is too large on "
+        f"average; the limits, with {_level(report)} confidence, hold for all k together."
+    )
+    return [table(title, [first, *_OF_CUTOFF], report.rankers, note)]
 
 
 def hits_table(title: str, first: str, rows: Sequence[tuple[str, HitsReport]]) -> ReportTable:

@@ -28,8 +28,10 @@ from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 import sklearn_rankinf
 from sklearn_rankinf import (
     average_precision_test,
+    metric_interval,
     metric_test,
     min_hits_at_k,
+    optimal_cutoff,
     recall_at_k_test,
 )
 from sklearn_rankinf.__main__ import main
@@ -276,6 +278,25 @@ def test_report_prints_the_results_of_the_tests(frame, csv, capsys):
     assert "* A block of equal scores contains the cut-off" in text
 
 
+def test_report_for_a_use(frame, csv, capsys):
+    argv = ["report", csv, "--label", "y", "--score", "s1", "--json", "--prevalence", "0.02"]
+    assert main([*argv, "--value", "4", "--cost", "1.5"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["rankers"]
+    with pytest.warns(UserWarning, match="rests on about 3.7 of the 185 negatives"):
+        expected = metric_interval(frame["y"], frame["s1"], prevalence=0.02)
+    assert found["in_population"] == expected.to_dict()
+    best = optimal_cutoff(frame["y"], frame["s1"], value=4.0, cost=1.5)
+    assert found["cutoff"] == best.to_dict()
+    assert main(argv) == 0
+    (found,) = json.loads(capsys.readouterr().out)["rankers"]
+    assert found["cutoff"] is None
+    for unit, option in (("groups", "value"), ("clusters", "prevalence")):
+        argv = ["report", csv, "--label", "y", "--score", "s1", f"--{unit}", "group"]
+        assert main([*argv, f"--{option}", "0.5"]) == 2
+        message = f"--{option} cannot be combined with --{unit}: its limits need independent"
+        assert message in one_line_of_error(capsys)
+
+
 def test_report_of_other_metrics(frame, csv, capsys):
     argv = ["report", csv, "--label", "y", "--score", "s1", "--score", "s 2/b"]
     argv += ["--k", "20", "--metric", "roc_auc", "--metric", "ndcg"]
@@ -437,6 +458,8 @@ WRONG_REPORTS = {
         "metric must be one of 'average_precision', .*; got 'auc'",
     ),
     "metric at k": (["--metric", "recall"], "recall needs a cut-off"),
+    "prevalence": (["--prevalence", "0.001"], "too few for a value: at least 2000 negatives"),
+    "value alone": (["--value", "3"], "value=3.0 and cost=None: pass both"),
     "float k": (["--k", "1.5"], "k as a float is a fraction of the samples .*; got 1.5."),
 }
 

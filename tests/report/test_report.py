@@ -6,6 +6,7 @@ import math
 import re
 import sys
 import textwrap
+import warnings
 from html.parser import HTMLParser
 
 import numpy as np
@@ -25,6 +26,7 @@ from sklearn_rankinf import (
     metric_test,
     min_hits_at_k,
     minimum_hypergeometric_test,
+    optimal_cutoff,
     rank_significance_report,
     recall_at_k_test,
     top_k_significance_curve,
@@ -106,6 +108,77 @@ def test_numbers_are_those_of_the_functions(metric, scores, alpha):
         assert at_k.expected_hits == pytest.approx(stats.hypergeom(N, M, at_k.k).mean())
         assert at_k.enrichment == pytest.approx(at_k.hits / at_k.k / (M / N))
         assert at_k.precision == pytest.approx(at_k.hits / at_k.k)
+
+
+@pytest.mark.parametrize(
+    ("metric", "scores", "alpha"),
+    [("average_precision", TIED, 0.05), ("recall@0.1", GOOD, 0.1), ("roc_auc", GOOD, 0.05)],
+)
+def test_numbers_for_the_use_are_those_of_the_functions(metric, scores, alpha):
+    report = rank_significance_report(
+        Y, scores, k=10, metric=metric, alpha=alpha, prevalence=0.3, value=3.0, cost=0.5
+    )
+    (found,) = report.rankers
+    options = {"confidence_level": 1 - alpha}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        expected = metric_interval(Y, scores, metric=metric, prevalence=0.3, **options)
+    assert found.in_population.to_dict() == expected.to_dict()
+    best = optimal_cutoff(Y, scores, value=3.0, cost=0.5, **options)
+    assert found.cutoff.to_dict() == best.to_dict()
+    # Everything else is as without them.
+    plain = rank_significance_report(Y, scores, k=10, metric=metric, alpha=alpha)
+    assert found.test.to_dict() == plain.rankers[0].test.to_dict()
+    assert found.interval.to_dict() == plain.rankers[0].interval.to_dict()
+    assert (plain.rankers[0].in_population, plain.rankers[0].cutoff) == (None, None)
+    assert report.prevalence == M / N
+    row = report.to_frame().iloc[0]
+    assert (row.statistic_in_population, row.high_in_population) == (
+        expected.statistic,
+        expected.high,
+    )
+    assert (row.k_of_cutoff, row.low_of_cutoff) == (best.k, best.low)
+    assert "statistic_in_population" not in plain.to_frame()
+
+
+def test_words_for_the_use(recwarn):
+    scores = {"good": GOOD, "noise": NOISE[::-1]}
+    report = rank_significance_report(Y, scores, k=10, prevalence=0.02, value=2.0, cost=1.0)
+    assert not recwarn.list
+    good, noise = report.rankers
+    text, page = " ".join(str(report).split()), report._repr_html_()
+    own = good.in_population
+    interval = f"(95 % confidence interval {own.low:.3g} to {own.high:.3g})"
+    value = f"{own.statistic:.3g} {interval}."
+    assert f"In a population with prevalence 0.02 the average precision is {value}" in text
+    assert "average precision in a population with prevalence 0.08, that of the sample, is" in text
+    titles = [
+        "Average precision in a population with prevalence 0.02",
+        "Largest net benefit, value 2 and cost 1",
+    ]
+    places = [text.index(title) for title in titles]
+    assert places == sorted(places)
+    assert all(f"<h2>{title}</h2>" in page for title in titles)
+    for ranker in (good, noise):
+        found = ranker.in_population
+        assert f"{found.statistic:.4f} {found.low:.4f} {found.high:.4f}" in text
+        assert ranker.cutoff.summary().splitlines()[-1] in ranker.summary()
+    best = good.cutoff
+    assert best.k > 0
+    assert f"examine the first {best.k}; the best cut-off is between {best.k_low} and" in text
+    # One note of both rankings on the few negatives.
+    assert text.count("rests on about 4.6 of the 230 negatives") == 1
+    costly = rank_significance_report(Y, NOISE, k=10, value=1.0, cost=1e6)
+    assert costly.rankers[0].cutoff.k == 0
+    assert "it is best to examine none." in " ".join(str(costly).split())
+
+
+def test_the_use_of_labels_that_allow_none():
+    report = rank_significance_report(np.arange(99) < 1, GOOD[:99], value=1.0, cost=1.0, k=5)
+    assert report.rankers[0].cutoff is None
+    assert any("net benefit is left out" in note for note in report.notes)
+    report = rank_significance_report(np.ones(9), GOOD[:9], prevalence=0.5, k=5)
+    assert report.rankers[0].in_population is None
 
 
 def test_average_precision_is_scikit_learns(three):
@@ -356,6 +429,28 @@ def test_missing_clusters_are_requested(three):
         ((Y, GOOD), {"clusters": CLUSTERS[1:]}, ValueError, "cluster of each of the 250 samples"),
         ((Ranking([1, 1], [1, 0]),), {"clusters": [0, 1]}, TypeError, "clusters needs y_true"),
         ((Ranking([1, 1], [1, 0]), GOOD), {}, TypeError, "y_score must be left out"),
+        ((Y, GOOD), {"prevalence": 1.5}, ValueError, "prevalence must lie between 0 and 1"),
+        ((Y, GOOD), {"prevalence": 0.001}, ValueError, "too few for a value: at least 2000"),
+        (
+            (Y, GOOD),
+            {"prevalence": 0.1, "metric": "bedroc"},
+            ValueError,
+            "prevalence is not available for BEDROC",
+        ),
+        ((Y, GOOD), {"value": 1.0}, ValueError, "cost=None: pass both for the cut-off with"),
+        ((Y, GOOD), {"value": 1.0, "cost": 0.0}, ValueError, "cost must be finite and larger"),
+        (
+            (Y_OF_CLUSTERS, GOOD),
+            {"clusters": CLUSTERS, "value": 1.0, "cost": 1.0},
+            ValueError,
+            "value and cost cannot be combined with clusters, because their limits need",
+        ),
+        (
+            (Y_OF_CLUSTERS, GOOD),
+            {"clusters": CLUSTERS, "prevalence": 0.1},
+            ValueError,
+            "prevalence cannot be combined with clusters, because",
+        ),
     ],
 )
 def test_errors(arguments, options, error, message):
