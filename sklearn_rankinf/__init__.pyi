@@ -23,6 +23,11 @@ from sklearn_rankinf._metrics.hits_at_k import (
     RecallAtK,
     ReciprocalRank,
 )
+from sklearn_rankinf._metrics.operating_points import (
+    PrecisionAtRecall,
+    RecallAtFpr,
+    RecallAtPrecision,
+)
 from sklearn_rankinf._metrics.rank_sums import (
     Bedroc,
     DiscountedCumulativeGain,
@@ -96,10 +101,13 @@ __all__ = [
     "NullDistributionDisplay",
     "PowerDisplay",
     "PrecisionAtK",
+    "PrecisionAtRecall",
     "PrecisionRecallPosterior",
     "RankStatistic",
     "Ranking",
+    "RecallAtFpr",
     "RecallAtK",
+    "RecallAtPrecision",
     "ReciprocalRank",
     "RobustInitialEnhancement",
     "RocAuc",

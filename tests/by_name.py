@@ -12,8 +12,11 @@ from sklearn_rankinf import (
     EnrichmentAtK,
     FScoreAtK,
     PrecisionAtK,
+    PrecisionAtRecall,
     RankStatistic,
+    RecallAtFpr,
     RecallAtK,
+    RecallAtPrecision,
     ReciprocalRank,
     RobustInitialEnhancement,
     metric_null_distribution,
@@ -22,7 +25,7 @@ from sklearn_rankinf import (
     recall_at_k_score,
 )
 from sklearn_rankinf._metrics import value_of
-from sklearn_rankinf._metrics.names import METRICS, needs_k
+from sklearn_rankinf._metrics.names import METRICS, needs_number
 from sklearn_rankinf._ranking import Sample, resolve_k
 
 
@@ -100,12 +103,18 @@ _SCORES = {
     "bedroc": Bedroc(),
     "rie": RobustInitialEnhancement(),
     "reciprocal_rank": ReciprocalRank(),
+    "precision_at_recall": PrecisionAtRecall(0.4),
+    "recall_at_precision": RecallAtPrecision(0.4),
+    "recall_at_fpr": RecallAtFpr(0.4),
 }
 
 
 def with_cut_off(name, k=0.4):
-    """The name of a metric, with a cut-off if it needs one."""
-    return f"{name}@{k}" if needs_k(METRICS[name]) else name
+    """The name of a metric, with a cut-off, or a share of 0.4, if it needs one."""
+    make = METRICS[name]
+    if not needs_number(make):
+        return name
+    return f"{name}@{k if make.after_at == 'k' else 0.4}"
 
 
 @dataclass(frozen=True)
@@ -119,7 +128,7 @@ class Named:
         return with_cut_off(self.name)
 
     def score(self, y_true, y_score, **options):
-        cut_off = {"k": 0.4} if self.metric != self.name else {}
+        cut_off = {"k": 0.4} if self.metric != self.name and "_at_" not in self.name else {}
         return _SCORES[self.name](y_true, y_score, **(cut_off | options))
 
     @property
@@ -129,3 +138,5 @@ class Named:
 
 
 NAMED = {name: Named(name) for name in METRICS}
+# Those with an exact null distribution.
+EXACT = [name for name in METRICS if name != "recall_at_precision"]

@@ -112,7 +112,10 @@ SIGNATURES = {
     "EnrichmentAtK": "(k)",
     "FScoreAtK": "(k, beta=1.0)",
     "PrecisionAtK": "(k)",
+    "PrecisionAtRecall": "(recall)",
+    "RecallAtFpr": "(fpr)",
     "RecallAtK": "(k)",
+    "RecallAtPrecision": "(precision)",
     "ReciprocalRank": "()",
     "RobustInitialEnhancement": "(alpha=20.0)",
     "RocAuc": "()",
@@ -319,8 +322,10 @@ METRIC_CLASSES = [
 def test_metrics_are_frozen(name):
     kind = getattr(sklearn_rankinf, name)
     assert kind.__dataclass_params__.frozen
-    metric = kind(3) if SIGNATURES[name].startswith(("(k)", "(k, ")) else kind()
-    for parameter in inspect.signature(kind).parameters:
+    parameters = inspect.signature(kind).parameters
+    needed = [name for name, given in parameters.items() if given.default is given.empty]
+    metric = kind(**dict.fromkeys(needed, 0.5))
+    for parameter in parameters:
         with pytest.raises(FrozenInstanceError):
             setattr(metric, parameter, 1)
 

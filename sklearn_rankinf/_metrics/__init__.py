@@ -2,6 +2,7 @@
 
 average_precision   average precision
 hits_at_k           recall, precision, enrichment and F-score at k, and reciprocal rank
+operating_points    precision at a recall, recall at a precision or a false-positive rate
 rank_sums           ROC AUC, (N)DCG, RIE, BEDROC, and the base of custom metrics
 names               metrics by name, such as "recall@50"
 values              values for rankings, queries and classes, and warnings where they are undefined
@@ -13,6 +14,7 @@ from sklearn_rankinf._metrics.names import as_metric, as_metric_or_average
 from sklearn_rankinf._metrics.rank_sums import DiscountedCumulativeGain
 from sklearn_rankinf._metrics.values import (
     check_has_influence,
+    check_of_many_items,
     check_queries_alone,
     check_several_queries,
     influence_of,
@@ -21,5 +23,6 @@ from sklearn_rankinf._metrics.values import (
     values_of_queries,
     warn_of_one_class,
     warn_of_undefined_queries,
+    without_errors,
 )
 from sklearn_rankinf._statistics import Metric

@@ -26,15 +26,12 @@ from sklearn_rankinf._statistics import (
     Influence,
     Integers,
     enrichment_at_k_influence,
-    log_binomial,
     log_pmf,
     log_tail,
     precision_at_k_influence,
     recall_at_k_influence,
+    sorted_atoms,
 )
-
-# Weights of atoms are numbers of placements up to this logarithm, and in proportion to them beyond.
-_LARGE_LOG_COUNT = 40.0
 
 
 class _ShareOfHits(CallableMetric, HitsAtK):
@@ -311,6 +308,7 @@ class ReciprocalRank(CallableMetric):
     0.75
     """
 
+    of_one_item = True
     distribution = "listed"
     has_exact_mean = True
 
@@ -398,9 +396,7 @@ def first_hit_atoms(n: int, m: int, tie_sizes: Integers | None) -> tuple[Floats,
         log_p[1:] += misses.astype(float)
     else:
         values, log_p = _atoms_of_blocks(n, m, tie_sizes)
-    order = np.argsort(values, kind="stable")
-    # Differences of larger logarithms would lose digits.
-    return values[order], log_p[order] + min(log_binomial(n, m), _LARGE_LOG_COUNT)
+    return sorted_atoms(values, log_p, n, m)
 
 
 def _atoms_of_blocks(n: int, m: int, sizes: Integers) -> tuple[Floats, Floats]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -16,6 +16,11 @@ from sklearn_rankinf._metrics.hits_at_k import (
     RecallAtK,
     ReciprocalRank,
 )
+from sklearn_rankinf._metrics.operating_points import (
+    PrecisionAtRecall,
+    RecallAtFpr,
+    RecallAtPrecision,
+)
 from sklearn_rankinf._metrics.rank_sums import (
     Bedroc,
     DiscountedCumulativeGain,
@@ -24,7 +29,7 @@ from sklearn_rankinf._metrics.rank_sums import (
 )
 from sklearn_rankinf._metrics.values import CallableMetric, check_of_user
 from sklearn_rankinf._ranking import shown
-from sklearn_rankinf._statistics import HitsAtK, Metric
+from sklearn_rankinf._statistics import Metric
 
 METRICS: Mapping[str, Callable[..., CallableMetric]] = MappingProxyType(
     {
@@ -39,6 +44,9 @@ METRICS: Mapping[str, Callable[..., CallableMetric]] = MappingProxyType(
         "bedroc": Bedroc,
         "rie": RobustInitialEnhancement,
         "reciprocal_rank": ReciprocalRank,
+        "precision_at_recall": PrecisionAtRecall,
+        "recall_at_precision": RecallAtPrecision,
+        "recall_at_fpr": RecallAtFpr,
     }
 )
 """Classes and functions that return a metric, by name."""
@@ -67,7 +75,7 @@ def as_metric_or_average(metric: Any) -> Metric:
     if isinstance(metric, type) and issubclass(metric, Metric):
         raise TypeError(
             f"metric must be an instance; got the class {metric.__name__}: pass "
-            f"{metric.__name__}({'k=...' if needs_k(metric) else ''})."
+            f"{metric.__name__}({f'{metric.after_at}=...' if needs_number(metric) else ''})."
         )
     if not isinstance(metric, Metric):
         raise ValueError(_unknown(metric))
@@ -76,53 +84,73 @@ def as_metric_or_average(metric: Any) -> Metric:
 
 
 def _named(metric: str) -> Metric:
-    """Return the metric with a name, an average over classes and, after an @, a cut-off."""
-    written, at, cut_off = metric.partition("@")
+    """Return the metric with a name, an average over classes and, after an @, a number."""
+    written, at, number = metric.partition("@")
     name, _, average = written.rpartition("_")
     if average not in _AVERAGES:
         name, average = written, ""
     if name not in METRICS:
         raise ValueError(_unknown(metric))
     make = METRICS[name]
-    if at and "k" not in _field_names(make):
+    field = _number_field(make)
+    if at and field is None:
         raise ValueError(f"metric={metric!r}: {name} has no cut-off; pass metric={written!r}.")
-    if needs_k(make) and not at:
-        raise ValueError(
-            f"{name} needs a cut-off: metric='{written}@50' counts the first 50 samples, and "
-            f"metric='{written}@0.1' a tenth of a list of any size."
-        )
-    found = make(k=_cut_off(metric, cut_off)) if at else make()
+    if needs_number(make) and not at:
+        raise ValueError(_without_number(name, written, field.name))
+    found = make(**{field.name: _number(metric, field.name, number)}) if at else make()
     return found.averaged(average or None)
 
 
-def _cut_off(metric: str, text: str) -> float:
+def _without_number(name: str, written: str, parameter: str) -> str:
+    """Text of the error about a name without the number that the metric needs."""
+    if parameter != "k":
+        return f"{name} needs the {parameter} after an @: pass metric='{written}@0.1'."
+    return (
+        f"{name} needs a cut-off: metric='{written}@50' counts the first 50 samples, and "
+        f"metric='{written}@0.1' a tenth of a list of any size."
+    )
+
+
+def _number(metric: str, parameter: str, text: str) -> float:
     """Return the number after the @ in the name of a metric."""
     for number in (int, float):
         try:
             return number(text)
         except ValueError:
             continue
+    meaning = "a number between 0 and 1, such as 0.1"
+    if parameter == "k":
+        parameter = "cut-off"
+        meaning = "a number of samples, such as 50, or a fraction of them, such as 0.01"
     raise ValueError(
-        f"metric={shown(metric)}: the cut-off after the @ must be a number of samples, such as 50, "
-        f"or a fraction of them, such as 0.01; got {shown(text)}."
+        f"metric={shown(metric)}: the {parameter} after the @ must be {meaning}; got {shown(text)}."
     )
 
 
 def _unknown(metric: Any) -> str:
     """Text of the error about a metric that does not exist."""
-    names = ", ".join(f"'{name}{'@50' if needs_k(make) else ''}'" for name, make in METRICS.items())
+    names = ", ".join(f"'{name}{_example(make)}'" for name, make in METRICS.items())
     return (
         f"metric must be one of {names}, or an instance of a metric such as AveragePrecision(); "
         f"got {shown(metric)}."
     )
 
 
-def needs_k(make: Callable[..., Metric]) -> bool:
-    """Whether a metric cannot be created without a k."""
-    return isinstance(make, type) and issubclass(make, HitsAtK)
+def needs_number(make: Callable[..., Metric]) -> bool:
+    """Whether a metric cannot be created without the number after the @."""
+    field = _number_field(make)
+    return field is not None and field.default is MISSING
 
 
-def _field_names(metric: Any) -> set[str]:
-    """Names of the parameters of a metric, or of the callable that returns it."""
-    kind = metric.func if isinstance(metric, partial) else metric
-    return {field.name for field in fields(kind)} if is_dataclass(kind) else set()
+def _example(make: Callable[..., Metric]) -> str:
+    """What may stand after the name of a metric that needs a number."""
+    if not needs_number(make):
+        return ""
+    return "@50" if _number_field(make).name == "k" else "@0.1"
+
+
+def _number_field(make: Any) -> Any:
+    """The parameter of a metric that the number after the @ sets; None if there is none."""
+    kind: Any = make.func if isinstance(make, partial) else make
+    parameters = fields(kind) if is_dataclass(kind) else ()
+    return next((field for field in parameters if field.name == kind.after_at), None)

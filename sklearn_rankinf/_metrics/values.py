@@ -40,7 +40,7 @@ class AveragedMetric(Metric):
     average: str
 
     def __post_init__(self) -> None:
-        if not self.metric.has_influence:
+        if self.metric.of_one_item:
             raise ValueError(
                 f"{self.metric!r} has no average over classes; got average={self.average!r}: "
                 "use the metric itself, which is that of each class."
@@ -246,12 +246,28 @@ def check_has_influence(
     metric: Metric,
     remedy: str = "pass groups, the queries of several rankings, whose mean has an interval",
 ) -> Statistic:
-    """Raise an error for a metric that depends on a single item."""
+    """Raise an error for a metric without standard errors."""
     if isinstance(metric, Statistic):
         return metric
-    raise ValueError(
-        f"{metric.title} of one ranking depends on a single sample, its best positive, so its "
-        f"variance cannot be estimated: {remedy}."
+    raise ValueError(f"{without_errors(metric)}: {remedy}.")
+
+
+def check_of_many_items(metric: Metric) -> None:
+    """Raise an error for a metric of which one ranking has no interval."""
+    if metric.of_one_item:
+        check_has_influence(metric)
+
+
+def without_errors(metric: Metric) -> str:
+    """Why a metric of one ranking has no standard error."""
+    if metric.of_one_item:
+        return (
+            f"{metric.title} of one ranking depends on a single sample, its best positive, so its "
+            "variance cannot be estimated"
+        )
+    return (
+        f"{metric.title} of one ranking depends on the samples near one point, so its standard "
+        "error is not reliable"
     )
 
 

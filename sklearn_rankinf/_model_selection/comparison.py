@@ -15,6 +15,7 @@ from sklearn_rankinf._estimation import (
     DifferenceResult,
     metric_comparison_test,
 )
+from sklearn_rankinf._metrics import without_errors
 from sklearn_rankinf._model_selection.folds import (
     FoldMean,
     check_are_different,
@@ -398,10 +399,7 @@ def cross_val_comparison(
     method = "swap" if method == "auto" else method
     way = _METHODS[method]
     if way.compared_by == "influence" and not chosen.has_influence:
-        raise ValueError(
-            f"{chosen.title} of a ranking depends on a single sample, its best positive, and has "
-            "no standard error: use method='swap', or another metric."
-        )
+        raise ValueError(f"{without_errors(chosen)}: use method='swap', or another metric.")
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     X, y, groups, others = split_params(X, y, params)

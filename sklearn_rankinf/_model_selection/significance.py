@@ -17,6 +17,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import cross_val_score
 
 from sklearn_rankinf._estimation import Estimate
+from sklearn_rankinf._metrics import without_errors
 from sklearn_rankinf._model_selection.folds import (
     FoldMean,
     check_are_different,
@@ -571,10 +572,7 @@ def _estimated(
 ) -> FoldMean | str:
     """Mean of the metric over folds, without their samples, or why it has no interval."""
     if not metric.has_influence:
-        return (
-            f"{metric.title} of a fold depends on a single sample, its best positive, so its "
-            "variance cannot be estimated: use another metric for an interval."
-        )
+        return f"{without_errors(metric)}: use another metric for an interval."
     if sample.design.positions is not None:
         return (
             "The interval of the mean over folds needs independent samples, but consecutive "

@@ -29,6 +29,7 @@ from sklearn_rankinf._null.permuted import (
     methods_of,
     observe_grades,
     observe_rows,
+    of_random_labels,
     restricted,
 )
 from sklearn_rankinf._permutation import (
@@ -183,12 +184,13 @@ class MeanNullDistribution(NullDistribution):
 
 # Longer lists of reciprocal ranks would take too much memory.
 _MAX_LISTED = 20_000_000
-# The classes of null distributions: of sums over ranks, of numbers of hits, and of metrics with few
-# enough values to list them all.
+# The kinds of null distributions: of sums over ranks, of numbers of hits, of metrics with few
+# enough values to list them all, and of random labellings.
 _KINDS: dict[str, Callable[..., NullDistribution]] = {
     "sum": RankNullDistribution,
     "hits": TopKNullDistribution,
     "listed": ListedNullDistribution,
+    "permuted": of_random_labels,
 }
 
 
@@ -205,14 +207,18 @@ def frozen_null_distribution(
     n, m = check_counts(n_samples, n_positives)
     sizes = check_tie_sizes(tie_sizes, n)
     statistic, method = check_metric_and_method(metric, method, n, m, sizes)
-    return _KINDS[statistic.distribution](statistic, n, m, sizes, method, **drawing)
+    kind = _KINDS[statistic.distribution_of(n, m, sizes)]
+    return kind(statistic, n, m, sizes, method, **drawing)
 
 
 def mean_of(
     metric: Metric, nulls: Sequence[NullDistribution], *, method: str = "auto", **drawing: Any
 ) -> MeanNullDistribution:
     """The null distribution of the mean of independent values of a metric."""
-    return MeanNullDistribution(metric, nulls, method_of_mean(metric, method), **drawing)
+    method = method_of_mean(metric, method)
+    if any(null.method == "permutation" for null in nulls):
+        method = "permutation"
+    return MeanNullDistribution(metric, nulls, method, **drawing)
 
 
 def method_of_mean(metric: Metric, method: Any) -> str:
@@ -233,7 +239,7 @@ def check_metric_and_method(
     method = check_method(statistic, method)
     if method == "zhang_su":
         _check_zhang_su(n, m, statistic.horizon, tie_sizes)
-    if statistic.distribution == "listed" and n > _MAX_LISTED:
+    if statistic.of_one_item and n > _MAX_LISTED:
         raise ValueError(
             f"n_samples must be at most {_MAX_LISTED} for reciprocal rank, whose null distribution "
             f"lists every rank; got {n}."

@@ -67,7 +67,8 @@ def metric_null_distribution(
         A metric, such as ``AveragePrecision(k=100)`` or an instance of a subclass of
         :class:`RankStatistic`; or its name: ``"average_precision"``, ``"recall@50"``,
         ``"precision@50"``, ``"enrichment@0.01"``, ``"f_score@50"``, ``"roc_auc"``, ``"dcg"``,
-        ``"ndcg"``, ``"bedroc"``, ``"rie"`` or ``"reciprocal_rank"``. The cut-off after the @ is a
+        ``"ndcg"``, ``"bedroc"``, ``"rie"``, ``"reciprocal_rank"``, ``"precision_at_recall@0.8"``,
+        ``"recall_at_precision@0.5"`` or ``"recall_at_fpr@0.01"``. The cut-off after the @ is a
         number of samples, or a fraction of them between 0 and 1, rounded up; average precision,
         DCG and NDCG may have one too, as in ``"ndcg@10"``.
     tie_sizes : array-like of shape (n_blocks,), optional

@@ -15,6 +15,7 @@ from sklearn_rankinf._permutation import (
     ExchangedHits,
     GradedGain,
     ListedSampler,
+    NullSampler,
     PermutationSampler,
     PermutedGain,
     PermutedRows,
@@ -286,13 +287,45 @@ def check_takes_weights(metric: Metric, what: str = "sample_weight") -> None:
         )
 
 
+class _RandomLabels(NullSampler):
+    """Random labellings of a metric without an exact null distribution."""
+
+    n_listed = None
+
+    def __init__(
+        self, metric: Metric, n_samples: int, n_positives: int, tie_sizes: Integers | None
+    ) -> None:
+        super().__init__(metric, n_samples, n_positives, tie_sizes)
+        self._best = float(metric.maximum(n_samples, n_positives))
+
+    def __repr__(self) -> str:
+        return "random labellings"
+
+    def exact_moments(self) -> tuple[float | None, float | None]:
+        return None, None
+
+    def best(self) -> float:
+        return self._best
+
+
+def of_random_labels(
+    metric: Metric, n: int, m: int, tie_sizes: Integers | None, method: str, **drawing: Any
+) -> NullDistribution:
+    """Null distribution of a metric of which random labellings alone are known."""
+    check_no_closed_form(method, f"{metric.title} of this ranking")
+    drawing = {"n_resamples": 9999, "random_state": 0} | drawing
+    permuted = _RandomLabels(metric, n, m, tie_sizes)
+    return permutation_distribution(permuted, metric, n, m, tie_sizes, **drawing)
+
+
 def check_method(metric: Metric, method: Any) -> str:
     """Read a method of the null distributions of a metric."""
     return str(check_option(method, "method", methods_of(metric), f" for {metric.title}"))
 
 
 def methods_of(metric: Metric, *drawn: str) -> list[str]:
-    return ["auto", "analytic", *(drawn or ("permutation",)), *metric.approximations]
+    exact = [] if metric.distribution == "permuted" else ["analytic"]
+    return ["auto", *exact, *(drawn or ("permutation",)), *metric.approximations]
 
 
 class ListedNullDistribution(NullDistribution):

@@ -26,7 +26,7 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._ranking import as_seed_sequence, check_integer, check_n_jobs, check_verbose
-from sklearn_rankinf._statistics import Floats, Integers, Statistic
+from sklearn_rankinf._statistics import Floats, Integers, Metric
 
 Result = TypeVar("Result")
 Chunk: TypeAlias = tuple[int, np.random.SeedSequence]
@@ -195,16 +195,14 @@ class NullSampler:
     """Draws values of a statistic under random labelling; without ties `tie_sizes` is None."""
 
     def __init__(
-        self, statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
+        self, statistic: Metric, n_samples: int, n_positives: int, tie_sizes: Integers | None
     ) -> None:
-        self._statistic = statistic
         self._n_samples = n_samples
         self._n_positives = n_positives
-        self._offset = statistic.offset(n_samples, n_positives)
         self._ends = None if tie_sizes is None else np.cumsum(tie_sizes)
         if self._ends is not None and tie_sizes is not None and self._by_block:
-            starts = self._ends - tie_sizes
-            self._tied = statistic.tied(starts, tie_sizes, n_samples, n_positives)
+            self._sizes = tie_sizes
+            self._values = statistic.block_values(n_samples, n_positives, tie_sizes)
         else:
             self._values = statistic.hit_values(n_samples, n_positives, tie_sizes)
 
@@ -229,9 +227,9 @@ class NullSampler:
             return np.zeros(n_draws)
         if self._by_block and self._ends is not None:
             hits = rng.multivariate_hypergeometric(
-                self._tied.sizes, self._n_positives, size=n_draws, method="marginals"
+                self._sizes, self._n_positives, size=n_draws, method="marginals"
             )
-            return self._tied.total(hits) + self._offset
+            return self._values(hits)
         ranks = uniform_hit_ranks(self._n_samples, self._n_positives, n_draws, rng)
         places = ranks if self._ends is None else np.searchsorted(self._ends, ranks, side="right")
         return self._values(places)

@@ -261,6 +261,8 @@ class PermutedRows:
         # Placements of the hits are equally likely only in a list of one column.
         if self.exchange is not None or self.rankings[0].labels.shape[1] > 1:
             return None, None
+        if not self._statistic.has_influence:
+            return None, None  # no sum over blocks
         means = [part.mean() for part in self._lists if isinstance(part, _Unweighted)]
         if len(means) < len(self._lists):
             return None, None

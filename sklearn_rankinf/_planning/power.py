@@ -300,11 +300,13 @@ class SizedDesign:
     ) -> None:
         self.design, self.metric = design, metric
         self.n, self.m = n_samples, n_positives
-        self._null_method = "pearson3" if approximately else "auto"
+        approximate = approximately and "pearson3" in metric.approximations
+        self._null_method = "pearson3" if approximate else "auto"
 
     def result(self, effect: float) -> MetricPowerResult:
         """Return the power at an effect, as a complete result."""
         power, error, mean, mean_error = self._power_and_mean(effect)
+        is_simulated = self.method == "simulation" or mean_error > 0.0
         return MetricPowerResult(
             metric=self.metric,
             power=power,
@@ -320,7 +322,7 @@ class SizedDesign:
             method=self.method,
             n_samples=self.n,
             n_positives=self.m,
-            n_resamples=self.design.n_resamples if self.method == "simulation" else None,
+            n_resamples=self.design.n_resamples if is_simulated else None,
         )
 
     def power(self, effect: float) -> float:
@@ -414,14 +416,17 @@ class SizedDesign:
     def _power_and_mean(self, effect: float) -> tuple[float, float, float, float]:
         """Power and mean, each with its standard error."""
         known = self._known_mean(effect)
-        if self.method == "analytic" and known is None:
+        if self.method == "analytic" and known is None and self.can_be_listed:
             known = float(self._listed_probabilities(effect) @ self._listed)
         if known is not None and self.method != "simulation":
             return self.power(effect), 0.0, known, 0.0
         values = self.simulated(np.array([effect]), self.design.n_resamples)[:, 0]
-        power = float(np.mean(values >= self.region.edge))
-        can_be_significant = not math.isnan(self.region.critical_value)
-        power_error = share_error(power, values.size) if can_be_significant else 0.0
+        if self.method == "analytic":
+            power, power_error = self.power(effect), 0.0
+        else:
+            power = float(np.mean(values >= self.region.edge))
+            can_be_significant = not math.isnan(self.region.critical_value)
+            power_error = share_error(power, values.size) if can_be_significant else 0.0
         mean_error = float(values.std(ddof=1)) / math.sqrt(values.size)
         if known is not None:
             return power, power_error, known, 0.0

@@ -19,7 +19,7 @@ from sklearn_rankinf._estimation import (
     metric_multiple_comparison_test,
     optimal_cutoff,
 )
-from sklearn_rankinf._metrics import Metric, RecallAtK
+from sklearn_rankinf._metrics import Metric, RecallAtK, without_errors
 from sklearn_rankinf._permutation import few_labellings
 from sklearn_rankinf._ranking import (
     Design,
@@ -244,10 +244,7 @@ class Study:
                 "minimum_hypergeometric_test."
             )
         if not self.metric.has_influence:
-            notes.append(
-                f"{self.metric.title} of one ranking depends on a single sample, so it has no "
-                "interval."
-            )
+            notes.append(f"{without_errors(self.metric)}, and it has no interval.")
         elif self._is_slow_interval:
             notes.append(
                 f"The interval of {self.metric.title_in_text} is left out because its "

@@ -36,6 +36,7 @@ from sklearn_rankinf._statistics.hypergeometric import (
     n_terms_of_tail,
     normal_tail,
     smallest,
+    sorted_atoms,
 )
 from sklearn_rankinf._statistics.increments import (
     FEW_BLOCKS,

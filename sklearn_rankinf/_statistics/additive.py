@@ -50,19 +50,23 @@ Denominators: TypeAlias = tuple[int, Sequence[int]]
 class Metric:
     """A function of the numbers of hits in blocks of equal scores, best block first."""
 
+    # The parameter that is set by the number after the @ in the name of the metric.
+    after_at: ClassVar[str] = "k"
     # Rows of tables of methods that belong to the metric.
     family: ClassVar[str] = "other"
     # Approximations of its null distributions.
     approximations: ClassVar[tuple[str, ...]] = ("normal", "pearson3")
     # Whether its value varies with every item, so that it has influence values and standard errors.
     has_influence: ClassVar[bool] = False
+    # Whether its value is that of a single item, its first hit.
+    of_one_item: ClassVar[bool] = False
     # Whether it is defined in a population, independently of the number of samples.
     is_of_population: ClassVar[bool] = False
     takes_grades: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = False
     # Whether the metric is undefined if every item is a hit.
     needs_misses: ClassVar[bool] = False
-    # The kind of its null distributions, a row of a table.
+    # The kind of its null distributions, a row of a table; see `distribution_of`.
     distribution: ClassVar[str] = "sum"
     # Whether the metric is a number of hits among the first k, divided by a number.
     counts_hits: ClassVar[bool] = False
@@ -112,6 +116,10 @@ class Metric:
         """Value of a perfect ranking without ties, before the offset is added."""
         raise NotImplementedError(f"{type(self).__name__} must define best().")
 
+    def distribution_of(self, n_samples: int, n_positives: int, tie_sizes: Integers | None) -> str:
+        """The kind of the null distribution of rankings of one size."""
+        return self.distribution
+
     def offset(self, n_samples: int, n_positives: int) -> float:
         """Constant that is added to the sum of the increments."""
         return 0.0
@@ -129,6 +137,10 @@ class Metric:
 
         Places are ranks from 0, or blocks of equal scores if sizes of blocks are given.
         """
+        raise NotImplementedError
+
+    def block_values(self, n_samples: int, n_positives: int, tie_sizes: Integers) -> HitValues:
+        """The values as a function of rows of numbers of hits in all blocks of equal scores."""
         raise NotImplementedError
 
     def totals(self, blocks: HitBlocks, *, are_kept: bool) -> Floats:
@@ -168,6 +180,10 @@ class Metric:
         None if they are not known to be such fractions.
         """
         return None
+
+    def span(self, n_samples: int, n_positives: int) -> float:
+        """Step of a lattice of all values without ties; 0 if none is known."""
+        return 0.0
 
     def check_weights(self, n_samples: int, n_positives: int) -> None:
         """Raise an error for weights of ranks that are not allowed."""
@@ -223,10 +239,6 @@ class Statistic(Metric):
         """Log probability of the value of a perfect ranking without ties; nan if unavailable."""
         return math.nan
 
-    def span(self, n_samples: int, n_positives: int) -> float:
-        """Step of a lattice of all values without ties, for `log_mgf`; 0 if none is known."""
-        return 0.0
-
     def log_mgf(
         self, z: Complexes, n_samples: int, n_positives: int, tie_sizes: Integers | None
     ) -> Complexes | None:
@@ -255,6 +267,11 @@ class Statistic(Metric):
         gains = increments.cross * np.arange(n_positives) + increments.linear + increments.square
         return np.asarray(gains.sum(axis=1) + self.offset(n_samples, n_positives))
 
+    def block_values(self, n_samples: int, n_positives: int, tie_sizes: Integers) -> HitValues:
+        increments = self.tied(np.cumsum(tie_sizes) - tie_sizes, tie_sizes, n_samples, n_positives)
+        offset = self.offset(n_samples, n_positives)
+        return partial(_values_of_counts, increments, offset)
+
     def totals(self, blocks: HitBlocks, *, are_kept: bool) -> Floats:
         coefficients = self.tied if are_kept else self.shuffled
         found = coefficients(blocks.starts, blocks.sizes, blocks.n_samples, blocks.n_positives)
@@ -268,6 +285,11 @@ class Statistic(Metric):
         n_samples, n_positives = int(np.sum(tie_sizes)), int(np.sum(hits))
         increments = self.tied(starts, tie_sizes, n_samples, n_positives)
         return float(increments.total(hits)) + self.offset(n_samples, n_positives)
+
+
+def _values_of_counts(increments: Increments, offset: float, hits: Integers) -> Floats:
+    """Sums over blocks, by the numbers of hits in all of them."""
+    return np.asarray(increments.total(hits) + offset)
 
 
 def _values_in_blocks(increments: Increments, offset: float, blocks: Integers) -> Floats:

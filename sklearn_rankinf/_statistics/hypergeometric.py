@@ -31,6 +31,8 @@ Integers = NDArray[np.int64]
 
 # Products of integers below this fit into 64 bits; larger ones are computed in Python's integers.
 _SAFE = 2.0**62
+# Weights are numbers of placements up to this logarithm.
+_LARGE_LOG_COUNT = 40.0
 # The terms left out of a sum are smaller than this part of it.
 _NEGLIGIBLE = 1e-17
 # Terms held in memory at a time, over all tails that are summed together.
@@ -122,6 +124,16 @@ def _log_tails(table: _Tables) -> Floats:
     if near.any():
         out[near] = np.log1p(-np.exp(_sum_upwards(table[near].of_misses(1))))
     return out
+
+
+def sorted_atoms(values: Floats, log_p: Floats, n: int, m: int) -> tuple[Floats, Floats]:
+    """Ascending values with log probabilities, and logarithms of their weights.
+
+    The weights are numbers of placements, if these are not too large, and in proportion otherwise.
+    """
+    order = np.argsort(values, kind="stable")
+    # Differences of larger logarithms would lose digits.
+    return values[order], log_p[order] + min(log_binomial(n, m), _LARGE_LOG_COUNT)
 
 
 def log_binomial_pmf(h: ArrayLike, k: ArrayLike, n: int, m: int) -> Floats:

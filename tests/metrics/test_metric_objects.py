@@ -28,9 +28,12 @@ from sklearn_rankinf import (
     FScoreAtK,
     NullDistributionDisplay,
     PrecisionAtK,
+    PrecisionAtRecall,
     Ranking,
     RankStatistic,
+    RecallAtFpr,
     RecallAtK,
+    RecallAtPrecision,
     ReciprocalRank,
     RobustInitialEnhancement,
     RocAuc,
@@ -51,7 +54,7 @@ from sklearn_rankinf import (
 )
 from sklearn_rankinf.__main__ import main
 from sklearn_rankinf._metrics import as_metric, as_metric_or_average
-from sklearn_rankinf._metrics.names import METRICS, needs_k
+from sklearn_rankinf._metrics.names import METRICS, needs_number
 from sklearn_rankinf._significance.results import MetricTestResult
 
 mpl.use("Agg")
@@ -85,6 +88,9 @@ MEANT = {
     "bedroc": Bedroc(20.0),
     "rie": RobustInitialEnhancement(alpha=20.0),
     "reciprocal_rank": ReciprocalRank(),
+    "precision_at_recall@0.3": PrecisionAtRecall(0.3),
+    "recall_at_precision@0.3": RecallAtPrecision(precision=0.3),
+    "recall_at_fpr@0.2": RecallAtFpr(0.2),
 }
 each_metric = pytest.mark.parametrize(("name", "metric"), MEANT.items(), ids=list(MEANT))
 
@@ -135,6 +141,8 @@ def test_every_name_is_meant():
 @each_metric
 @pytest.mark.parametrize("method", ["auto", "permutation", "normal"])
 def test_tests_by_name_and_by_object(name, metric, method, data):
+    if method not in ("auto", "permutation", *metric.approximations):
+        method = "permutation"
     options = {"method": method, "n_resamples": 99}
     by_name = metric_test(*data, metric=name, **options)
     by_object = metric_test(*data, metric=metric, **options)
@@ -177,7 +185,8 @@ def test_null_distributions_by_name_and_by_object(name, metric, data):
 def test_scorers_by_name_and_by_object(name, metric, data):
     y_true, y_score = data
     fitted = GivenScores().fit(None, None)
-    result = metric_test(*data, metric=metric)
+    # Scorers draw fewer random labellings.
+    result = metric_test(*data, metric=metric, n_resamples=999)
     for output, expected in (
         ("statistic", result.statistic),
         ("neg_log10_pvalue", -result.log10_pvalue),
@@ -221,7 +230,8 @@ def test_folds_by_name_and_by_object(name, metric, data):
 @each_metric
 def test_displays_by_name_and_by_object(name, metric, data):
     y_true, y_score = data
-    options = {"plot_normal": False, "method": "normal"}
+    method = "normal" if metric.approximations else "permutation"
+    options = {"plot_normal": False, "method": method}
     displays = [
         NullDistributionDisplay.from_predictions(*data, metric=name, **options),
         NullDistributionDisplay.from_predictions(*data, metric=metric, **options),
@@ -353,6 +363,7 @@ def test_k_of_all_samples(metric, data):
         (Bedroc(5.0), "Bedroc(alpha=5.0)"),
         (RobustInitialEnhancement(5.0), "RobustInitialEnhancement(alpha=5.0)"),
         (ReciprocalRank(), "ReciprocalRank()"),
+        (RecallAtFpr(0.05), "RecallAtFpr(fpr=0.05)"),
         (Zipf(2.0), "Zipf(power=2.0)"),
     ],
 )
@@ -376,6 +387,9 @@ def test_repr(metric, text):
         (Bedroc(), "BEDROC", "BEDROC"),
         (RobustInitialEnhancement(), "RIE", "RIE"),
         (ReciprocalRank(), "Reciprocal rank", "RR"),
+        (PrecisionAtRecall(0.8), "Precision at recall 0.8", "precision@recall=0.8"),
+        (RecallAtPrecision(0.5), "Recall at precision 0.5", "recall@precision=0.5"),
+        (RecallAtFpr(0.01), "Recall at FPR 0.01", "recall@FPR=0.01"),
         (Zipf(), "Zipf", "Zipf"),
     ],
 )
@@ -402,6 +416,10 @@ DIFFERENT = [
     RobustInitialEnhancement(),
     RobustInitialEnhancement(5.0),
     ReciprocalRank(),
+    PrecisionAtRecall(0.5),
+    PrecisionAtRecall(0.6),
+    RecallAtPrecision(0.5),
+    RecallAtFpr(0.5),
     Zipf(),
     Zipf(2.0),
 ]
@@ -423,9 +441,10 @@ def test_copies_of_metrics(metric):
     assert as_metric(metric) is metric
 
 
-def test_which_names_need_a_k():
-    needing = {name for name, make in METRICS.items() if needs_k(make)}
-    assert needing == {"recall", "precision", "enrichment", "f_score"}
+def test_which_names_need_a_number():
+    needing = {name for name, make in METRICS.items() if needs_number(make)}
+    points = {"precision_at_recall", "recall_at_precision", "recall_at_fpr"}
+    assert needing == {"recall", "precision", "enrichment", "f_score"} | points
 
 
 # Results.
@@ -436,7 +455,8 @@ def test_result_of_one_test(name, metric, data):
     result = metric_test(*data, metric=metric)
     counts = isinstance(metric, (RecallAtK, PrecisionAtK, EnrichmentAtK, FScoreAtK))
     assert result.summary().startswith(f"{metric.at(30).title} was {result.statistic:.3g} (chance ")
-    assert result.summary().endswith("(exact test, one-sided; 6 positives among 30 samples).")
+    way = "exact test" if metric.approximations else "permutation test with 9999 random labellings"
+    assert result.summary().endswith(f"({way}, one-sided; 6 positives among 30 samples).")
     assert (result.hits is None) is not counts
 
 

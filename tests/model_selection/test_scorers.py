@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 import pytest
 import sklearn
-from by_name import NAMED, with_cut_off
+from by_name import EXACT, NAMED, with_cut_off
 from combinations import checkered
 from scipy.special import expit
 from scipy.stats import hypergeom
@@ -157,7 +157,7 @@ def test_pvalues_at_k_are_hypergeometric(k):
 
 
 @pytest.mark.parametrize(
-    ("metric", "method"), checkered(METRICS, ["auto", "permutation", "normal", "analytic"])
+    ("metric", "method"), checkered(EXACT, ["auto", "permutation", "normal", "analytic"])
 )
 @MAY_SATURATE
 def test_outputs_are_the_fields_of_the_test(metric, method, rankings):
@@ -242,7 +242,7 @@ def test_longer_lists_are_scored_to_one_percent(n_levels, separation):
         assert found == pytest.approx(result.pvalue, rel=error)
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", EXACT)
 @MAY_SATURATE
 def test_both_methods_side_by_side(metric, rankings):
     y_true, y_score = rankings[2]
@@ -636,6 +636,11 @@ def test_fold_without_positives_in_clusters():
 # Folds without evidence.
 
 
+METHODS = [
+    *itertools.product(EXACT, ["auto", "permutation", "normal"]),
+    ("recall_at_precision", "auto"),
+    ("recall_at_precision", "permutation"),
+]
 DISCOUNTS, DECAY = 1.0 / np.log2(np.arange(2.0, 7.0)), np.exp(-20.0 * np.arange(1, 6) / 5)
 BEST, WORST = DECAY[:2].mean(), DECAY[3:].mean()
 # Means over the placements of two positives among five ranks, where they are not 2/5.
@@ -647,12 +652,12 @@ CONSTANT = {
     "ndcg": DISCOUNTS.mean() / DISCOUNTS[:2].mean(),
     "bedroc": (DECAY.mean() - WORST) / (BEST - WORST),
     "rie": 1.0,
+    "recall_at_precision": 1.0,
     "reciprocal_rank": 0.4 + 0.3 / 2 + 0.2 / 3 + 0.1 / 4,
 }
 
 
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("method", ["auto", "permutation", "normal"])
+@pytest.mark.parametrize(("metric", "method"), METHODS)
 def test_fold_without_positives(metric, method):
     message = "There are no positives in y_true"
     for output in OUTPUTS:
@@ -663,8 +668,7 @@ def test_fold_without_positives(metric, method):
         assert len(record) == 1
 
 
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("method", ["auto", "permutation", "normal"])
+@pytest.mark.parametrize(("metric", "method"), METHODS)
 def test_fold_of_positives(metric, method):
     # ROC AUC and BEDROC are not defined, and 0.
     other = {
@@ -684,7 +688,7 @@ def test_fold_of_positives(metric, method):
 @pytest.mark.parametrize(
     ("metric", "method"),
     [
-        *itertools.product(METRICS, ["auto", "permutation", "normal"]),
+        *METHODS,
         ("average_precision", "pearson3"),
         ("recall", "binomial"),
     ],
