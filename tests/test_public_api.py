@@ -178,7 +178,7 @@ SIGNATURES = {
     "metric_interval": (
         "(y_true, y_score=None, *, metric='average_precision', pos_label=1, "
         "confidence_level=0.95, method='auto', prevalence=None, groups=None, clusters=None, "
-        "n_resamples=9999, random_state=0, n_jobs=None)"
+        "sample_weight=None, n_resamples=9999, random_state=0, n_jobs=None)"
     ),
     "metric_group_comparison_test": (
         "(y_true, y_score, *, group, metric='average_precision', pos_label=1, "
@@ -188,7 +188,7 @@ SIGNATURES = {
     "metric_multiple_comparison_test": (
         "(y_true, y_score, *, metric='average_precision', pos_label=1, reference=None, "
         "correction='maxt', confidence_level=0.95, groups=None, strata=None, clusters=None, "
-        "random_state=0)"
+        "sample_weight=None, random_state=0)"
     ),
     "paired_outcome_posterior": "(n_only_a, n_only_b, *, prior=0.5)",
     "randomization_test": (

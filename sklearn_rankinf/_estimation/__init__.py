@@ -2,6 +2,7 @@
 
 estimates       a metric of a ranking, or its mean, as an estimate; intervals as results
 limits          intervals and tests from values, variances and counts
+averages        averages over classes as estimates
 intervals       confidence intervals of a metric
 binormal        the binormal model of scores
 binormal_curve  the precision-recall curve of the binormal model

@@ -18,6 +18,7 @@ from sklearn_rankinf._estimation.estimates import (
     Estimate,
     IntervalMethod,
     covariance_of_values,
+    limits_around,
     mean_interval,
     mean_limits,
     recommended_interval,
@@ -40,7 +41,7 @@ from sklearn_rankinf._permutation import (
     pvalue_of_draws,
     randomization_pvalue,
 )
-from sklearn_rankinf._ranking import Design, Sample, as_seed_sequence, joined, warn_caller
+from sklearn_rankinf._ranking import Design, Sample, joined, warn_caller
 from sklearn_rankinf._statistics import (
     Floats,
     Integers,
@@ -182,17 +183,6 @@ class Difference:
             tuple(Estimate.of_sample(self.metric, self.sample, ranker) for ranker in (0, 1)),
             both / scale if scale > 0.0 else math.nan,
         )
-
-
-def limits_around(
-    way: IntervalMethod, estimate: Estimate, confidence_level: float
-) -> tuple[float, float, float]:
-    """Value and limits of an estimate for MOVER, whose limits must include the value.
-
-    The interval of an expectation may exclude it.
-    """
-    low, high = way.limits(estimate, confidence_level, as_seed_sequence(0))
-    return estimate.value, min(low, estimate.value), max(high, estimate.value)
 
 
 def _mover_limits(

@@ -22,7 +22,15 @@ from sklearn_rankinf._estimation.prevalence import (
 from sklearn_rankinf._metrics import check_has_influence, influence_of, value_of
 from sklearn_rankinf._ranking import Design, Ranking, Sample, as_seed_sequence, check_option
 from sklearn_rankinf._results import Result, format_value, state_interval
-from sklearn_rankinf._statistics import Floats, Integers, Metric, Statistic, slope_at
+from sklearn_rankinf._statistics import (
+    Floats,
+    Influence,
+    Integers,
+    Metric,
+    Statistic,
+    hits_up_to,
+    slope_at,
+)
 
 # Standard errors below this fraction of the largest value are rounding errors.
 _ROUNDING = 1e-13
@@ -35,8 +43,10 @@ class Estimate:
     """A metric of a ranking, and its variance with fixed numbers of positives and negatives.
 
     The variance is nan if a class has a single item or cluster, and contains the `design_effect` of
-    clusters and strata. The numbers of positives and negatives are those of independent ones, or of
-    clusters that have them. `at_k` has the hits in the first k and the slope at k; it is None for
+    clusters, strata and weights. The numbers of positives and negatives are those of independent
+    ones, or of clusters that have them; with weights they are effective numbers, and
+    `weight_of_positives` is the sum of those of the positives. `at_k` has the hits in the first k
+    and the slope at k; it is None for
     metrics other than hits at k. At another prevalence `counts` is what the limits are computed
     from.
     """
@@ -45,12 +55,13 @@ class Estimate:
     size: tuple[int, int]
     value: float
     variance: float
-    n_positives: int
-    n_negatives: int
+    n_positives: float
+    n_negatives: float
     design_effect: float = 1.0
     at_k: tuple[float, float] | None = None
     prevalence: float | None = None
     counts: Any = None
+    weight_of_positives: float | None = None
 
     @classmethod
     def of_ranking(cls, metric: Metric, ranking: Ranking) -> Estimate:
@@ -67,20 +78,51 @@ class Estimate:
     @classmethod
     def of_sample(cls, metric: Metric, sample: Sample, ranker: int = 0) -> Estimate:
         """Estimate from items, also with clusters or strata."""
-        plain = cls.of_ranking(metric, sample.rankings[ranker])
+        m: float
+        n0: float
+        if sample.design.weights is None:
+            plain = cls.of_ranking(metric, sample.rankings[ranker])
+            m, n0 = sample.n_independent
+        else:
+            plain = cls._of_weighted(check_has_influence(metric), sample, ranker)
+            m, n0 = sample.n_effective
         if sample.design.is_simple:
             return plain
         errors = sample.errors(influence_of_items(plain.metric, sample, ranker))
         variance = float(errors @ errors)
         effect = variance / plain.variance if plain.variance > 0.0 else 1.0
-        m, n0 = sample.n_independent
         return replace(
             plain, variance=variance, n_positives=m, n_negatives=n0, design_effect=effect
         )
 
+    @classmethod
+    def _of_weighted(cls, metric: Statistic, sample: Sample, ranker: int) -> Estimate:
+        """Estimate as if an item of weight w were w independent items; the weights have mean 1."""
+        statistic = metric.at(sample.n_items)
+        sizes, hits = sample.weighted_blocks(ranker)
+        value, influence = weighted_value(statistic, sizes, hits)
+        at_k, k = None, statistic.horizon
+        if k is not None:
+            at_k = float(hits_up_to(sizes, hits, k)), slope_at(sizes, hits, k)
+        return cls(
+            statistic,
+            (sample.n_items, sample.n_positives),
+            value,
+            influence.variance(),
+            *sample.n_effective,
+            at_k=at_k,
+            weight_of_positives=float(hits.sum()),
+        )
+
+    @property
+    def totals(self) -> tuple[float, float]:
+        """Sums of the weights, of mean 1, of all items and of the positives."""
+        n, m = self.size
+        return n, m if self.weight_of_positives is None else self.weight_of_positives
+
     @property
     def maximum(self) -> float:
-        return float(self.metric.maximum(*self.size))
+        return float(self.metric.maximum(*self.totals))  # type: ignore[arg-type]
 
     @property
     def minimum(self) -> float:
@@ -91,6 +133,31 @@ class Estimate:
     @property
     def standard_error(self) -> float:
         return math.sqrt(self.variance)
+
+    @property
+    def df(self) -> float:
+        """Degrees of freedom of the variance."""
+        return self.n_positives - 1.0
+
+    @property
+    def error_factor(self) -> float:
+        """Factor of the standard error, at least 1: DeLong's of ROC AUC is too small near 1.
+
+        It is that of the score interval: the variance is the mean of DeLong's and of Newcombe's for
+        the value, unless DeLong's is larger. With clusters or weights the sample size is the
+        effective one.
+        """
+        if self.metric.family != "roc_auc":
+            return 1.0
+        share = 1.0 / self.design_effect if self.design_effect > 0.0 else 1.0
+        n, m = self.totals
+        null = float(limits.roc_auc_null_variance(self.value, m * share, (n - m) * share))
+        if not self.variance > 1e-13 * null:
+            return 1.0
+        return math.sqrt(max((1.0 + null / self.variance) / 2.0, 1.0))
+
+    def limits_by(self, way: IntervalMethod, level: float, seed: Any) -> Limits:
+        return way.limits(self, level, seed)
 
 
 def covariance_of_values(metric: Statistic, sample: Sample) -> Floats:
@@ -107,8 +174,25 @@ def covariance_of_values(metric: Statistic, sample: Sample) -> Floats:
 
 
 def influence_of_items(metric: Statistic, sample: Sample, ranker: int = 0) -> Floats:
-    found = influence_of(metric, sample.rankings[ranker])
+    if sample.design.weights is None:
+        found = influence_of(metric, sample.rankings[ranker])
+    else:
+        found = weighted_value(metric, *sample.weighted_blocks(ranker))[1]
     return found.of_items(sample.places(ranker), sample.positive)
+
+
+def weighted_value(metric: Statistic, sizes: Floats, hits: Floats) -> tuple[float, Influence]:
+    """Value and influence of blocks of items with weights."""
+    found = metric.weighted(sizes, hits)
+    if found is None:
+        raise ValueError(
+            f"sample_weight is not available for {metric.title_in_text}. The weights are those of "
+            "a sampling design, such as inverse probabilities of selection; average precision, ROC "
+            "AUC, and recall, precision, enrichment and F-score at a fraction of the population "
+            "take them. Pass one of these metrics, or leave out sample_weight; for weights that "
+            "are numbers of copies repeat the samples, as in np.repeat(y_score, sample_weight)."
+        )
+    return found
 
 
 # Limits of one estimate, by method. If a class has a single item or cluster, methods that need the
@@ -143,8 +227,8 @@ def _boyd_binomial(estimate: Estimate, level: float, seed: Any) -> Limits:
 
 
 def _auc_score(estimate: Estimate, level: float, seed: Any) -> Limits:
-    n, m_all = estimate.size
-    # With clusters the sample size is the effective one.
+    n, m_all = estimate.totals
+    # With clusters or weights the sample size is the effective one.
     share = 1.0 / estimate.design_effect if estimate.design_effect > 0.0 else 1.0
     m, n0 = m_all * share, (n - m_all) * share
     df = estimate.n_positives - 1
@@ -161,9 +245,10 @@ def _of_hits(
     """Limits of recall from hits, k, slope, n and m, on the scale of the metric."""
     metric: Any = estimate.metric
     assert estimate.at_k is not None
-    n, m = estimate.size
+    n, m = estimate.totals
     hits, slope = estimate.at_k
-    # With clusters the sample size is the effective one, and only clusters are independent.
+    # With clusters or weights the sample size is the effective one, and only clusters are
+    # independent.
     effect, share = estimate.design_effect, estimate.n_positives / m
     share = min(share, 1.0 / effect) if effect > 0.0 else share
     low, high = _pair(formula(hits * share, metric.k * share, slope, n * share, m * share))
@@ -395,6 +480,15 @@ def check_sample(
         _AT_PREVALENCE[metric.family].check(metric, size, prevalence, method)
 
 
+def check_weights(metric: Metric, design: Design) -> None:
+    """Raise an error for a number of samples as the cut-off of samples with weights."""
+    if design.weights is not None and isinstance(getattr(metric, "k", None), int):
+        raise ValueError(
+            f"{metric.title} counts samples, whose number means nothing if they have weights: pass "
+            f"a fraction of the population, such as {type(metric).__name__}(0.01)."
+        )
+
+
 def estimate_of(metric: Statistic, sample: Sample, prevalence: float | None) -> Estimate:
     """Estimate at the prevalence of the sample, or at another one."""
     if prevalence is None:
@@ -432,17 +526,28 @@ def choose_method(
     possible = [name for name, way in known.items() if way.takes_clusters or not in_clusters]
     if not possible:
         raise ValueError(
-            "prevalence needs independent samples, but clusters are given: keep one sample of each "
-            "cluster, or leave out prevalence."
+            "prevalence needs independent samples of equal weight, but clusters or weights are "
+            "given: leave out prevalence, or keep one sample of each cluster and leave out weights."
         )
     if method == "auto":
         return possible[0]
     if method not in possible:
         raise ValueError(
-            f"method={method!r} needs independent samples, but clusters or strata are given: use "
-            f"method={possible[0]!r}."
+            f"method={method!r} needs independent samples of equal weight, but clusters, strata or "
+            f"weights are given: use method={possible[0]!r}."
         )
     return method
+
+
+def limits_around(
+    way: IntervalMethod, estimate: Any, confidence_level: float, seed: Any = None
+) -> tuple[float, float, float]:
+    """Value and limits of an estimate for MOVER, whose limits must include the value.
+
+    The interval of an expectation may exclude it.
+    """
+    low, high = estimate.limits_by(way, confidence_level, seed or as_seed_sequence(0))
+    return estimate.value, min(low, estimate.value), max(high, estimate.value)
 
 
 def recommended_interval(metric: Metric, design: Design) -> IntervalMethod:
@@ -475,7 +580,7 @@ class MetricIntervalResult(Result):
     metric : metric
         The metric, with a number of samples as its cut-off if it has one.
     statistic : float
-        Value of the metric, or its mean over queries.
+        Value of the metric, or its mean over queries or classes.
     low, high : float
         Limits of the interval.
     standard_error : float
@@ -489,7 +594,7 @@ class MetricIntervalResult(Result):
     target : str
         The quantity that the interval estimates.
     n_samples, n_positives : int
-        Number of samples and of positives.
+        Number of samples and of positives, of an average those of all classes.
     n_queries : int or None
         Number of queries; None for one ranking.
     prevalence : float or None
@@ -524,7 +629,8 @@ class MetricIntervalResult(Result):
     def _sentences(self) -> Iterable[str]:
         title = self.metric.title
         if self.n_queries is None:
-            way = interval_methods(self.metric, self.prevalence)[self.method].title
+            each, _ = self.metric.of_each_class()
+            way = interval_methods(each, self.prevalence)[self.method].title
             if self.prevalence is not None:
                 title += f" in a population with prevalence {self.prevalence:g}"
         else:

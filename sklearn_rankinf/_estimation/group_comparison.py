@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._estimation.comparison_methods import limits_around, on_g_scale
+from sklearn_rankinf._estimation.comparison_methods import on_g_scale
 from sklearn_rankinf._estimation.estimates import (
     Estimate,
     check_both_classes,
@@ -17,6 +17,7 @@ from sklearn_rankinf._estimation.estimates import (
     choose_method,
     estimate_of,
     interval_methods,
+    limits_around,
     takes_prevalence,
 )
 from sklearn_rankinf._estimation.limits import (

@@ -7,11 +7,13 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from sklearn_rankinf._estimation.averages import interval_of_average
 from sklearn_rankinf._estimation.estimates import (
     Estimate,
     MetricIntervalResult,
     check_both_classes,
     check_sample,
+    check_weights,
     choose_method,
     estimate_of,
     interval_of,
@@ -21,6 +23,7 @@ from sklearn_rankinf._estimation.prevalence import check_prevalence
 from sklearn_rankinf._metrics import (
     Metric,
     as_metric,
+    as_metric_or_average,
     check_has_influence,
     check_queries_alone,
     values_of_queries,
@@ -48,6 +51,7 @@ def metric_interval(
     prevalence: float | None = None,
     groups: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
+    sample_weight: ArrayLike | None = None,
     n_resamples: int = 9999,
     random_state: Any = 0,
     n_jobs: int | None = None,
@@ -67,7 +71,8 @@ def metric_interval(
         class, in sorted order of the labels. Required unless `y_true` is a ranking.
     metric : str or metric, default="average_precision"
         A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
-        :func:`metric_test`.
+        :func:`metric_test`. For several classes also an average over them, such as
+        ``"average_precision_macro"`` or ``RocAuc().averaged("weighted")``.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored if `y_true` is a ranking or has several classes.
     confidence_level : float, default=0.95
@@ -96,6 +101,11 @@ def metric_interval(
     clusters : array-like of shape (n_samples,), optional
         Cluster of each sample, such as its patient. Only samples of different clusters are
         independent.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of a sampling design, such as inverse probabilities of selection: a sample of
+        weight w stands for w samples of the population. For average precision of all ranks, ROC
+        AUC, and recall, precision, enrichment and F-score at k, where k is a fraction of the
+        population. Samples of weight 0 are left out.
     n_resamples : int, default=9999
         Number of resamples for ``method="bootstrap"``.
     random_state : int, RandomState, Generator or None, default=0
@@ -105,8 +115,9 @@ def metric_interval(
 
     Returns
     -------
-    result : MetricIntervalResult
-        The value, limits, standard error, method and target of the interval.
+    result : MetricIntervalResult or dict of MetricIntervalResult
+        The value, limits, standard error, method and target of the interval; for several classes a
+        dict with the interval of each, unless the metric is an average over classes.
 
     Raises
     ------
@@ -152,8 +163,17 @@ def metric_interval(
     of average precision have too low a coverage and are not available. The
     reciprocal rank of one ranking depends on a single sample and has no interval; its mean over
     queries has one. With a single positive or negative, intervals that need V contain all possible
-    values of the metric. Sample weights are not supported, because the variance depends on their
-    meaning (copies or a sampling design).
+    values of the metric.
+
+    **Several classes.** The interval of an average over classes combines the intervals of the
+    classes with the correlations of their influence values, which come from the same samples [4]_.
+
+    **Weights.** The value is that of scikit-learn with `sample_weight`, and V is linearised: the
+    influence value of a sample, centred in its class at the weighted mean, is multiplied by its
+    weight, as if it were a cluster of so many equal samples. With m replaced by Kish's effective
+    number of positives, :math:`(\sum w)^2 / \sum w^2`, the intervals are those for clusters. The
+    weights must be known from the design. Weights that say how much an error costs are no sampling
+    design, and numbers of copies need the copies as samples.
 
     **Another prevalence.** At prevalence :math:`\pi`, with :math:`n_0` negatives of which
     :math:`w_i` score at least as high as the positive i,
@@ -208,10 +228,11 @@ def metric_interval(
     confidence_level = check_confidence_level(confidence_level)
     n_resamples = check_integer(n_resamples, "n_resamples", 1)
     n_jobs = check_n_jobs(n_jobs)
-    chosen = as_metric(metric)
+    chosen = as_metric_or_average(metric)
     prevalence = check_prevalence(prevalence)
     if groups is not None:
-        check_queries_alone(clusters=clusters, prevalence=prevalence)
+        chosen = as_metric(metric)
+        check_queries_alone(clusters=clusters, sample_weight=sample_weight, prevalence=prevalence)
         sample = Sample.read(y_true, y_score, pos_label=pos_label, groups=groups)
         return interval_over_queries(
             chosen,
@@ -223,8 +244,10 @@ def metric_interval(
             random_state,
             sample.n_without_positives,
         )
-    statistic = check_has_influence(chosen)
-    method = choose_method(chosen, method, clusters is not None, prevalence)
+    each, average = chosen.of_each_class()
+    statistic = check_has_influence(each)
+    is_dependent = clusters is not None or sample_weight is not None
+    method = choose_method(each, method, is_dependent, prevalence)
     sample = Sample.read(
         y_true,
         y_score,
@@ -232,18 +255,23 @@ def metric_interval(
         columns="classes",
         needs_ties=False,
         clusters=clusters,
-    )
+        sample_weight=sample_weight,
+    ).with_weight()
+    check_weights(each, sample.design)
     if sample.n_classes > 1:
         if prevalence is not None:
             raise ValueError(
                 f"prevalence is that of one class, but y_true has {sample.n_classes}: pass "
                 "y_true == label and the scores of that label."
             )
-        return _intervals_of_classes(sample, chosen, confidence_level, method, random_state, n_jobs)
+        if average is not None:
+            return interval_of_average(chosen, sample, confidence_level, method, random_state)
+        return _intervals_of_classes(sample, each, confidence_level, method, random_state, n_jobs)
+    as_metric(metric)  # raises an error for an average, which one class does not have
     ranking = sample.rankings[0]
-    if getattr(chosen, "k", None) is not None and not ranking.has_all_ties:
+    if getattr(each, "k", None) is not None and not ranking.has_all_ties:
         raise ValueError(
-            f"The interval of {chosen.title} depends on the samples at rank k, but this Ranking "
+            f"The interval of {each.title} depends on the samples at rank k, but this Ranking "
             "with has_all_ties=False has negatives of different scores in one block: count all "
             "scores, as Ranking.from_dask(..., counts='all') does."
         )

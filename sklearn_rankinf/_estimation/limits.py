@@ -423,6 +423,24 @@ def _third_side(one: Floats, other: Floats, cosine: Floats) -> Floats:
     return np.sqrt((one - other) ** 2 + 2.0 * (1.0 - cosine) * one * other)
 
 
+def mover_average_limits(
+    values: Floats, lows: Floats, highs: Floats, shares: Floats, correlation: Floats
+) -> tuple[Floats, Floats]:
+    r"""Limits of a weighted mean of correlated estimates by the same method.
+
+    With the shares :math:`s_i` and the correlations :math:`\rho_{ij}`, the lower limit is
+
+    .. math:: \sum_i s_i \theta_i
+              - \Big(\sum_{ij} \rho_{ij} s_i (\theta_i - l_i) s_j (\theta_j - l_j)\Big)^{1/2}.
+    """
+    mean = shares @ values
+    below, above = shares * (values - lows), shares * (highs - values)
+    return (
+        np.asarray(mean - np.sqrt(np.maximum(below @ correlation @ below, 0.0))),
+        np.asarray(mean + np.sqrt(np.maximum(above @ correlation @ above, 0.0))),
+    )
+
+
 def ellipse_limits(
     inverse: Callable[[Floats], Floats],
     u1: Floats,

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit, stdtr, stdtrit
 
+from sklearn_rankinf._estimation.averages import ClassAverage
 from sklearn_rankinf._estimation.comparison_methods import (
-    limits_around,
     on_g_scale,
     warn_of_unknown_errors,
 )
 from sklearn_rankinf._estimation.estimates import (
     Estimate,
     IntervalMethod,
+    check_weights,
     covariance_of_values,
+    limits_around,
     recommended_interval,
 )
 from sklearn_rankinf._estimation.limits import (
@@ -29,7 +31,6 @@ from sklearn_rankinf._estimation.limits import (
     g_scale,
     g_slope,
     mover_limits,
-    roc_auc_null_variance,
 )
 from sklearn_rankinf._estimation.simultaneous import (
     all_pairs,
@@ -40,6 +41,7 @@ from sklearn_rankinf._estimation.simultaneous import (
 )
 from sklearn_rankinf._metrics import (
     as_metric,
+    as_metric_or_average,
     check_has_influence,
     check_queries_alone,
     check_several_queries,
@@ -47,6 +49,7 @@ from sklearn_rankinf._metrics import (
     warn_of_one_class,
 )
 from sklearn_rankinf._ranking import (
+    Design,
     PosLabel,
     Sample,
     as_seed_sequence,
@@ -195,19 +198,23 @@ def metric_multiple_comparison_test(
     groups: Iterable[Hashable] | None = None,
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
+    sample_weight: ArrayLike | None = None,
     random_state: Any = 0,
 ) -> MetricMultipleComparisonTestResult:
     r"""Compare several rankings of the same samples: which pairs differ, and which may be best.
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Binary labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Binary labels; for an average over classes also labels of more than two classes, or a
+        multilabel indicator matrix.
     y_score : dict, DataFrame or array-like of shape (n_samples, n_rankers)
-        Scores of the rankers, by name or in columns.
+        Scores of the rankers, by name or in columns. For an average over classes a dict with an
+        array of shape (n_samples, n_classes) for each ranker.
     metric : str or metric, default="average_precision"
         A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
-        :func:`metric_test`.
+        :func:`metric_test`. Averages over classes are ``"average_precision_macro"`` or
+        ``RocAuc().averaged("weighted")``, for instance.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
     reference : object, optional
@@ -228,6 +235,9 @@ def metric_multiple_comparison_test(
         stratum.
     clusters : array-like of shape (n_samples,), optional
         Cluster of each sample. Only samples of different clusters are independent.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of a sampling design, such as inverse probabilities of selection; see
+        :func:`metric_interval`.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random directions for the integration of the joint distribution.
 
@@ -306,28 +316,36 @@ def metric_multiple_comparison_test(
     """
     confidence_level = check_confidence_level(confidence_level)
     correction = check_option(correction, "correction", _CORRECTIONS)
-    chosen = as_metric(metric)
+    chosen = as_metric_or_average(metric)
+    each, average = chosen.of_each_class()
+    design: dict[str, Any] = {"strata": strata, "clusters": clusters}
+    design["sample_weight"] = sample_weight
     if groups is not None:
-        check_queries_alone(clusters=clusters, strata=strata)
-    sample = Sample.read(
-        y_true,
-        y_score,
-        pos_label=pos_label,
-        columns="rankers",
-        groups=groups,
-        strata=strata,
-        clusters=clusters,
-    )
+        chosen = as_metric(metric)
+        check_queries_alone(**design)
+    if average is None:
+        sample = Sample.read(
+            y_true, y_score, pos_label=pos_label, columns="rankers", groups=groups, **design
+        ).with_weight()
+        classes = {pos_label: sample}
+    else:
+        classes = Sample.read_classes(y_true, y_score, **design)
+        if len(classes) == 1:
+            as_metric(metric)  # raises an error, because one class has no average
+        sample = next(iter(classes.values()))
+    check_weights(each, sample.design)
     names = sample.names
     if len(names) < 2:
         raise ValueError(f"y_score has one ranker, {names[0]!r}: a comparison needs at least 2.")
     own = _pairs_of(names, reference)
+    n_queries = None
     if groups is not None:
         family = _Family.of_queries(chosen, values_of_queries(chosen, sample.lists_of_queries))
-        n_queries: int | None = len(sample.design.names["groups"])
+        n_queries = len(sample.design.names["groups"])
+    elif average is not None:
+        family = _Family.of_classes(chosen, classes)
     else:
         family = _Family.of_sample(chosen.at(sample.n_items), sample)
-        n_queries = None
     rng = np.random.default_rng(as_seed_sequence(random_state))
     if own is None:
         best = int(np.argmax(family.values))
@@ -360,7 +378,7 @@ def metric_multiple_comparison_test(
         correction=correction,
         reference=reference,
         n_samples=sample.n_items,
-        n_positives=sample.n_positives,
+        n_positives=sum(one.n_positives for one in classes.values()),
         n_queries=n_queries,
     )
 
@@ -378,22 +396,6 @@ def _pairs_of(names: list[Any], reference: Any) -> Integers | None:
         f"reference={reference!r} is not the name of a ranker: pass 'best' or one of "
         f"{', '.join(map(repr, names))}."
     )
-
-
-def _roc_auc_factors(estimates: list[Estimate]) -> Floats:
-    """Factors of DeLong's standard errors, at least 1, which are too small near 1.
-
-    They are those of the score interval: the variance is the mean of DeLong's and of Newcombe's for
-    the value, unless DeLong's is larger. With clusters the sample size is the effective one.
-    """
-    factors = np.ones(len(estimates))
-    for i, one in enumerate(estimates):
-        share = 1.0 / one.design_effect if one.design_effect > 0.0 else 1.0
-        n, m = one.size
-        null = roc_auc_null_variance(one.value, m * share, (n - m) * share)
-        if one.variance > 1e-13 * null:
-            factors[i] = math.sqrt(max((1.0 + float(null) / one.variance) / 2.0, 1.0))
-    return factors
 
 
 @dataclass(frozen=True, eq=False)
@@ -437,9 +439,9 @@ class _Family:
     plain_covariance: Floats
     scaled: Floats
     covariance: Floats
-    df: int
+    df: float
     back: Callable[[Floats], Floats] | None = None
-    estimates: list[Estimate] | None = None
+    estimates: Sequence[Estimate | ClassAverage] | None = None
     way: IntervalMethod | None = None
 
     @classmethod
@@ -448,29 +450,48 @@ class _Family:
         statistic = check_has_influence(metric)
         rankers = range(len(sample.scores))
         estimates = [Estimate.of_sample(statistic, sample, ranker) for ranker in rankers]
-        values = np.array([estimate.value for estimate in estimates])
         if not sample.has_both:
             warn_of_one_class(
                 sample.positive, "a comparison is not possible, and all p-values are 1"
             )
+            values = np.array([estimate.value for estimate in estimates])
             nothing = np.zeros((values.size, values.size))
             return cls(metric, values, nothing * math.nan, values, nothing, 0)
-        covariance = covariance_of_values(statistic, sample)
+        return cls._of(metric, estimates, covariance_of_values(statistic, sample), sample.design)
+
+    @classmethod
+    def of_classes(cls, metric: Metric, classes: Mapping[Any, Sample]) -> _Family:
+        """Averages over classes of rankings of the same items."""
+        sample = next(iter(classes.values()))
+        rankers = range(len(sample.scores))
+        averages = [ClassAverage.of(metric, classes, ranker) for ranker in rankers]
+        errors = np.stack([average.error for average in averages], axis=1)
+        return cls._of(averages[0].metric, averages, errors.T @ errors, sample.design)
+
+    @classmethod
+    def _of(
+        cls,
+        metric: Metric,
+        estimates: Sequence[Estimate | ClassAverage],
+        covariance: Floats,
+        design: Design,
+    ) -> _Family:
+        """Estimates on the scale of the tests."""
         if np.isnan(covariance).any():
             warn_of_unknown_errors("Comparisons need standard errors", "all p-values are 1")
-        share = values / estimates[0].maximum
-        scaled, slope, back = values, np.ones(values.size), None
+        values = np.array([estimate.value for estimate in estimates])
+        maximum, each = estimates[0].maximum, metric.of_each_class()[0]
+        share = values / maximum
+        scaled, back = values, None
+        slope = np.array([estimate.error_factor for estimate in estimates])
         inside = bool(np.all((share > 0.0) & (share < 1.0 - 1e-12)))
-        if inside and on_g_scale(metric):
-            scaled, slope = g_scale(share), g_slope(share) / estimates[0].maximum
-            back = g_inverse
-        elif metric.family == "roc_auc":
-            slope = _roc_auc_factors(estimates)
-            if inside:
-                scaled, slope, back = logit(values), slope / (values * (1.0 - values)), expit
-        df = max(sample.n_independent[0] - 1, 0)
+        if inside and on_g_scale(each):
+            scaled, slope, back = g_scale(share), slope * g_slope(share) / maximum, g_inverse
+        elif inside and each.family == "roc_auc":
+            scaled, slope, back = logit(values), slope / (values * (1.0 - values)), expit
+        df = max(estimates[0].df, 0.0)
         known = np.nan_to_num(covariance) * np.outer(slope, slope)
-        way = recommended_interval(metric, sample.design)
+        way = recommended_interval(each, design)
         return cls(metric, values, covariance, scaled, known, df, back, estimates, way)
 
     @classmethod

@@ -13,6 +13,7 @@ from sklearn_rankinf._metrics.values import WithCutOff, at_k, set_parameters
 from sklearn_rankinf._ranking import check_option
 from sklearn_rankinf._statistics import (
     Denominators,
+    Floats,
     Increments,
     Influence,
     Integers,
@@ -177,6 +178,12 @@ class AveragePrecision(WithCutOff, Statistic):
         if self.k is not None:
             return None
         return float(model.expected_average_precision(n_samples, n_positives, effect))
+
+    def weighted(self, sizes: Floats, hits: Floats) -> tuple[float, Influence] | None:
+        if self.k is not None:
+            return None
+        value = hits @ (np.cumsum(hits) / np.cumsum(sizes)) / hits.sum()
+        return float(value), average_precision_influence(sizes, hits)
 
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
         if self.k is None:

@@ -26,6 +26,7 @@ from sklearn_rankinf._statistics import (
     Influence,
     Integers,
     enrichment_at_k_influence,
+    hits_up_to,
     log_pmf,
     log_tail,
     precision_at_k_influence,
@@ -52,6 +53,12 @@ class _ShareOfHits(CallableMetric, HitsAtK):
 
     def at(self, n_samples: int) -> Self:
         return replace(self, k=resolve_k(self.k, n_samples))  # type: ignore[type-var]
+
+    def weighted(self, sizes: Floats, hits: Floats) -> tuple[float, Influence] | None:
+        n, m = sizes.sum(), hits.sum()
+        value = hits_up_to(sizes, hits, self.k) / self.divided_by(n, m)
+        influence = self.influence(sizes, hits)  # type: ignore[arg-type]
+        return None if influence is None else (float(value), influence)
 
 
 @dataclass(frozen=True, repr=False)
@@ -260,10 +267,11 @@ class FScoreAtK(_ShareOfHits):
         return self._share_of_recall * (n_positives or 1) + (1.0 - self._share_of_recall) * self.k
 
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
-        divisor = self.divided_by(int(tie_sizes.sum()), int(hits.sum()))
+        divisor = self.divided_by(tie_sizes.sum(), hits.sum())
         of_hits = precision_at_k_influence(tie_sizes, hits, self.k).times(self.k / divisor)
         # An additional positive also increases the divisor.
-        growth = self.evaluate(tie_sizes, hits) * self._share_of_recall / divisor
+        value = float(hits_up_to(tie_sizes, hits, self.k)) / divisor
+        growth = value * self._share_of_recall / divisor
         return replace(of_hits, positive=of_hits.positive - growth)
 
     @property

@@ -198,6 +198,12 @@ class RocAuc(RankStatistic):
         n_pairs = n_positives * (n_samples - n_positives)
         return n_pairs if tie_sizes is None else 2 * n_pairs, (1,)
 
+    def weighted(self, sizes: Floats, hits: Floats) -> tuple[float, Influence]:
+        misses = sizes - hits
+        below = misses.sum() - np.cumsum(misses) + 0.5 * misses
+        value = hits @ below / (hits.sum() * misses.sum())
+        return float(value), roc_auc_influence(sizes, hits)
+
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
         """Influence values of the items of a ranking, which give DeLong's variance."""
         return roc_auc_influence(tie_sizes, hits)

@@ -69,6 +69,15 @@ class AveragedMetric(Metric):
     def of_each_class(self) -> tuple[Metric, str | None]:
         return self.metric, self.average
 
+    def shares_of_classes(self, n_positives: Floats) -> Floats:
+        if self.average == "micro":
+            raise ValueError(
+                f"{self!r} ranks the samples of all classes in one list, whose items are not "
+                "independent, so that it has no interval: use 'macro' or 'weighted'."
+            )
+        numbers = n_positives if self.average == "weighted" else np.ones(n_positives.size)
+        return np.asarray(numbers / numbers.sum())
+
 
 # Number of queries that a warning names.
 _N_SHOWN = 5

@@ -425,7 +425,7 @@ class FoldMean:
 
     @classmethod
     def of_models(
-        cls, parts: Iterable[tuple[float, float, tuple[int, int]]], maximum: float = math.inf
+        cls, parts: Iterable[tuple[float, float, tuple[float, float]]], maximum: float = math.inf
     ) -> FoldMean:
         """Mean of values of fitted models, each with its variance and numbers of both classes.
 

@@ -31,6 +31,7 @@ from sklearn_rankinf._ranking.validation import (
     mark_positives,
     numbered,
     read_predictions,
+    typed,
 )
 from sklearn_rankinf._statistics import Floats, Integers, cached_property
 
@@ -45,7 +46,8 @@ class Design:
     item, in order of appearance, and `names` lists what was numbered. `positions` are numbers in
     the order of the times of the items: labels are shifted along them, or clusters are blocks that
     are permuted. `weights` are relative to the largest one, and None if they are equal;
-    `is_weighted` says whether any were given.
+    `is_weighted` says whether any were given. The weights of estimates are those of a sampling
+    design: an item of weight w stands for w items of the population.
     """
 
     n_items: int
@@ -173,8 +175,14 @@ class Design:
 
     @property
     def is_simple(self) -> bool:
-        """Whether items are sampled independently, without strata."""
-        return self.clusters is None and self.strata is None
+        """Whether items are sampled independently, without strata and with equal weights."""
+        return self.clusters is None and self.strata is None and self.weights is None
+
+    @property
+    def mean_one_weights(self) -> Floats:
+        """Weights of the items whose mean is 1."""
+        weights = np.ones(self.n_items) if self.weights is None else self.weights
+        return np.asarray(weights / weights.mean())
 
     def errors(self, values: Floats, positive: NDArray[np.bool_]) -> Floats:
         r"""Values whose squares and products add up to variances and covariances.
@@ -182,7 +190,9 @@ class Design:
         These are the influence of each item on the metric of one or several rankings, or its sums
         over clusters. Each class, within each stratum, is centred at its mean and multiplied by
         :math:`\sqrt{c/(c-1)}`, with the number c of clusters that have an item of the class; for
-        single items that is :math:`\sqrt{m/(m-1)}` and :math:`\sqrt{n_0/(n_0-1)}`. These are
+        single items that is :math:`\sqrt{m/(m-1)}` and :math:`\sqrt{n_0/(n_0-1)}`. Means are those
+        of items with weights, by which the centred values are multiplied: an item of weight w is a
+        cluster of w equal ones. These are
         Obuchowski's factors [1]_ for the classes; for the product of both classes hers is
         :math:`c/(c-1)` with all clusters, and here it is the geometric mean of those of the
         classes, so that no variance is negative. A class that lies in a single cluster gives nan,
@@ -193,11 +203,13 @@ class Design:
         .. [1] Obuchowski, N. A. (1997). Nonparametric analysis of clustered ROC curve data.
            Biometrics, 53(2), 567-578.
         """
+        weights = self.mean_one_weights
         if self.strata is not None:
             _, cells, sizes = np.unique(
                 2 * self.strata + positive, return_inverse=True, return_counts=True
             )
-            means = (_sums_by_number(values, cells).T / sizes).T
+            totals = np.bincount(cells, weights)
+            means = (_sums_by_number((values.T * weights).T, cells).T / totals).T
             apart = sizes
             if self.clusters is not None:
                 # The number of clusters that have an item in each cell.
@@ -211,7 +223,9 @@ class Design:
             for members, c in zip((positive, ~positive), self.n_independent(positive), strict=True):
                 own = values[members]
                 factor = c / (c - 1) if c > 1 else math.nan
-                found[members] = (own - own.mean(axis=0)) * math.sqrt(factor)
+                centre = np.average(own, axis=0, weights=weights[members])
+                found[members] = (own - centre) * math.sqrt(factor)
+        found = (found.T * weights).T
         return found if self.clusters is None else _sums_by_number(found, self.clusters)
 
     def n_independent(self, positive: NDArray[np.bool_]) -> tuple[int, int]:
@@ -274,6 +288,31 @@ class Sample:
             labels = positive[:, None]
         return cls(labels, tuple(scores), names, Design.read(len(labels), **design))
 
+    @classmethod
+    def read_classes(cls, y_true: Any, y_score: Any, **design: Any) -> dict[Any, Sample]:
+        """Read a table of scores of all classes for each ranker: a sample of each class by name."""
+        if not isinstance(y_score, Mapping):
+            raise TypeError(
+                "y_score must be a dict with an array of shape (n_samples, n_classes) for each "
+                f"ranker, because the metric is an average over classes; got {typed(y_score)}."
+            )
+        tables = []
+        for name, table in y_score.items():
+            try:
+                sample = cls.read(y_true, table, columns="classes", **design).with_weight()
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"Candidate {name!r}: {error}") from error
+            tables.append(sample)
+        return {
+            label: cls(
+                sample.labels[:, [number]],
+                tuple(own.scores[number] for own in tables),
+                list(y_score),
+                sample.design,
+            )
+            for number, label in enumerate(sample.names)
+        }
+
     @property
     def n_items(self) -> int:
         return self.design.n_items
@@ -319,6 +358,20 @@ class Sample:
             rankings.append(Ranking(tie_sizes, hits))
         return rankings
 
+    def weighted_blocks(self, ranker: int = 0) -> tuple[Floats, Floats]:
+        """Sums of the weights of the items and of the positives in each block of equal scores.
+
+        The weights have the mean 1.
+        """
+        weights = self.design.mean_one_weights
+        places, tie_sizes = self._blocks[ranker]
+        n_blocks = tie_sizes.size
+        sizes, hits = (
+            np.asarray(np.bincount(places, own, minlength=n_blocks), dtype=float)
+            for own in (weights, weights * self.positive)
+        )
+        return sizes, hits
+
     def tie_sizes(self, ranker: int = 0) -> Integers | None:
         """Sizes of the blocks of equal scores; None if every item is a block by itself."""
         sizes = self.rankings[ranker].tie_sizes
@@ -354,9 +407,20 @@ class Sample:
         labels = self.labels[:, own] if self.n_classes > 1 else self.labels
         return Sample(labels, self.scores[own], self.names[own], self.design)
 
+    def classes(self) -> dict[Any, Sample]:
+        """Labels and scores of each class by its name."""
+        return {name: self.single(number) for number, name in enumerate(self.names)}
+
     def of_rows(self, rows: Integers) -> Sample:
         scores = tuple(own[rows] for own in self.scores)
         return Sample(self.labels[rows], scores, self.names, self.design.of_rows(rows))
+
+    def with_weight(self) -> Sample:
+        """The sample without the items of weight 0."""
+        weights = self.design.weights
+        if weights is None or weights.all():
+            return self
+        return self.of_rows(np.flatnonzero(weights))
 
     def reversed(self) -> Sample:
         """The negatives as positives of the reversed lists."""
@@ -370,6 +434,18 @@ class Sample:
     @property
     def n_independent(self) -> tuple[int, int]:
         return self.design.n_independent(self.positive)
+
+    @property
+    def n_effective(self) -> tuple[float, float]:
+        r"""Numbers of independent positives and negatives of equal weights with the same variance.
+
+        They are Kish's :math:`(\sum w)^2 / \sum w^2`, of the weights of clusters.
+        """
+        weights = self.design.mean_one_weights
+        units = np.arange(self.n_items) if self.design.clusters is None else self.design.clusters
+        sums = (np.bincount(units, weights * own) for own in (self.positive, ~self.positive))
+        one, other = (float(own.sum() ** 2 / (own @ own)) if own.any() else 0.0 for own in sums)
+        return one, other
 
 
 def _check_has_items(y_true: Any, y_score: Any, design: Mapping[str, Any]) -> None:

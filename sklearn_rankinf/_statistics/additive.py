@@ -107,6 +107,10 @@ class Metric:
         """The metric of one class, and the average over classes that this one is, if any."""
         return self, None
 
+    def shares_of_classes(self, n_positives: Floats) -> Floats:
+        """Share of each class in the average, from the numbers of positives of the classes."""
+        raise NotImplementedError
+
     @property
     def horizon(self) -> int | None:
         """Rank beyond which hits add nothing; None if every rank counts."""
@@ -253,6 +257,13 @@ class Statistic(Metric):
 
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence | None:
         """Influence of the items of a ranking in closed form, if there is one."""
+        return None
+
+    def weighted(self, sizes: Floats, hits: Floats) -> tuple[float, Influence] | None:
+        """Value and influence of items with weights, given their sums in each block, if defined.
+
+        The sizes are sums of the weights of all items, and hits those of the positives.
+        """
         return None
 
     def hit_values(self, n_samples: int, n_positives: int, tie_sizes: Integers | None) -> HitValues:

@@ -27,6 +27,8 @@ VERY_FEW_BLOCKS = 16
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Totals: TypeAlias = NDArray[Any]
+"""Numbers of items, or sums of their weights."""
 Complexes = NDArray[np.complex128]
 HitValues: TypeAlias = Callable[[Integers], Floats]
 """Values of a metric for rows of hits at ascending places."""
@@ -198,8 +200,8 @@ class Influence:
     and negatives.
     """
 
-    tie_sizes: Integers
-    hits: Integers
+    tie_sizes: Totals
+    hits: Totals
     positive: Floats
     negative: Floats
 
@@ -209,7 +211,7 @@ class Influence:
         That of m positives is ``m / (m - 1)`` times the sum of squares of their centred values.
         """
         misses = self.tie_sizes - self.hits
-        sizes = int(self.hits.sum()), int(misses.sum())
+        sizes = self.hits.sum(), misses.sum()
         if 0 in sizes:
             return 0.0, 0.0
         of_positives = _sum_of_squares(self.positive, self.hits) * _factor(sizes[0])
@@ -237,12 +239,12 @@ class Influence:
         return Influence(self.tie_sizes, self.hits, *values)
 
 
-def _factor(n: int) -> float:
+def _factor(n: float) -> float:
     """``n / (n - 1)``; nan for one."""
     return n / (n - 1) if n > 1 else math.nan
 
 
-def _sum_of_squares(values: Floats, counts: Integers) -> float:
+def _sum_of_squares(values: Floats, counts: Totals) -> float:
     """Sum of squares about the mean of values that occur `counts` times."""
     there = counts > 0
     v, c = values[there], counts[there]

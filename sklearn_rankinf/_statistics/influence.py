@@ -4,7 +4,8 @@ Infinitesimal jackknife and delete-one jackknife. A ranking is a sequence of blo
 best first, with the numbers of items and of hits (positives) of each block. All positives of a
 block have the same influence, and so have its negatives: there are two values a block. The
 influence of an item is the derivative of the metric by the item's weight, including the totals (the
-number of positives is the sum of their weights), or a substitute:
+number of positives is the sum of their weights), or a substitute. Average precision, ROC AUC, and
+recall and its multiples also take sums of weights in place of numbers of items:
 
 =====================  ==========================================================================
 average precision,     the derivative
@@ -41,13 +42,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankinf._statistics.additive import Statistic
-from sklearn_rankinf._statistics.increments import Floats, Influence, Integers
+from sklearn_rankinf._statistics.increments import Floats, Influence, Integers, Totals
 
 # Exponent: the share of positives at rank k is averaged over about k**0.8 neighbouring ranks.
 _NEIGHBOURS = 0.8
 
 
-def average_precision_influence(tie_sizes: Integers, hits: Integers) -> Influence:
+def average_precision_influence(tie_sizes: Totals, hits: Totals) -> Influence:
     r"""Influence on average precision; all 0 without positives.
 
     With precision :math:`P_b` at the end of block b, at rank :math:`R_b`, and :math:`y_b` hits,
@@ -56,7 +57,7 @@ def average_precision_influence(tie_sizes: Integers, hits: Integers) -> Influenc
                         - S\Big], \qquad
               B_\beta = -\frac1m \sum_{b \ge \beta} \frac{y_b P_b}{R_b}.
     """
-    n_positives = max(int(hits.sum()), 1)
+    n_positives = float(hits.sum()) or 1.0
     ends = np.cumsum(tie_sizes)
     precision = np.cumsum(hits) / ends
     value = float(hits @ precision) / n_positives
@@ -65,7 +66,7 @@ def average_precision_influence(tie_sizes: Integers, hits: Integers) -> Influenc
     return Influence(tie_sizes, hits, positive / n_positives, negative / n_positives)
 
 
-def roc_auc_influence(tie_sizes: Integers, hits: Integers) -> Influence:
+def roc_auc_influence(tie_sizes: Totals, hits: Totals) -> Influence:
     r"""Influence on the area under the ROC curve; all 0 without positives or negatives.
 
     With h hits and w misses before the block, y and x in it,
@@ -76,19 +77,19 @@ def roc_auc_influence(tie_sizes: Integers, hits: Integers) -> Influence:
     the placement values of DeLong, DeLong and Clarke-Pearson, centred and divided by their number.
     """
     misses = tie_sizes - hits
-    n_positives, n_negatives = max(int(hits.sum()), 1), max(int(misses.sum()), 1)
+    n_positives, n_negatives = float(hits.sum()) or 1.0, float(misses.sum()) or 1.0
     below = (misses.sum() - np.cumsum(misses) + 0.5 * misses) / n_negatives
     above = (np.cumsum(hits) - 0.5 * hits) / n_positives
     value = float(hits @ below) / n_positives
     return Influence(tie_sizes, hits, (below - value) / n_positives, (above - value) / n_negatives)
 
 
-def slope_at(tie_sizes: Integers, hits: Integers, k: int) -> float:
+def slope_at(tie_sizes: Totals, hits: Totals, k: int) -> float:
     """Share of positives about rank k: the expected number of hits in the next place."""
     return float(slopes_at(tie_sizes, hits, np.asarray(k)))
 
 
-def slopes_at(tie_sizes: Integers, hits: Integers, k: Integers) -> Floats:
+def slopes_at(tie_sizes: Totals, hits: Totals, k: Integers) -> Floats:
     r"""Shares of positives about ranks k: the expected number of hits in the next place.
 
     With :math:`d = \max(2, [k^{0.8}/2])`, but no more than :math:`k - 1` and :math:`n - k`,
@@ -98,14 +99,14 @@ def slopes_at(tie_sizes: Integers, hits: Integers, k: Integers) -> Floats:
     where :math:`H_r` are the hits in the first r places. A rank inside a block of equal scores
     counts the block's share of hits, the expectation over random tie-breaking.
     """
-    n_samples = int(tie_sizes.sum())
+    n_samples = round(float(tie_sizes.sum()))
     d = np.maximum(2, np.round(0.5 * k**_NEIGHBOURS)).astype(np.int64)
     d = np.minimum(d, np.minimum(k - 1, n_samples - k))
     low, high = hits_up_to(tie_sizes, hits, k - d), hits_up_to(tie_sizes, hits, k + d)
     return np.asarray((high - low + hits.sum() / n_samples) / (2 * d + 1))
 
 
-def recall_at_k_influence(tie_sizes: Integers, hits: Integers, k: int) -> Influence:
+def recall_at_k_influence(tie_sizes: Totals, hits: Totals, k: int) -> Influence:
     r"""Influence on recall at k; that of negatives is 0 without positives.
 
     With the share q of an item's block that is in the first k places (1 or 0 except in the block
@@ -120,21 +121,21 @@ def recall_at_k_influence(tie_sizes: Integers, hits: Integers, k: int) -> Influe
     .. [1] Ash, J. R. and Hughes-Oliver, J. M. (2022). Confidence bands and hypothesis tests for hit
        enrichment curves. Journal of Cheminformatics, 14, 50.
     """
-    n_positives = max(int(hits.sum()), 1)
+    n_positives = float(hits.sum()) or 1.0
     recall = float(hits_up_to(tie_sizes, hits, k)) / n_positives
     count = _hits_at_k_influence(tie_sizes, hits, k)
     positive = (count.positive - recall) / n_positives
     return Influence(tie_sizes, hits, positive, count.negative / n_positives)
 
 
-def precision_at_k_influence(tie_sizes: Integers, hits: Integers, k: int) -> Influence:
+def precision_at_k_influence(tie_sizes: Totals, hits: Totals, k: int) -> Influence:
     """Influence on precision at k, m / k times that on recall up to a constant."""
     return _hits_at_k_influence(tie_sizes, hits, k).times(1.0 / k)
 
 
-def enrichment_at_k_influence(tie_sizes: Integers, hits: Integers, k: int) -> Influence:
+def enrichment_at_k_influence(tie_sizes: Totals, hits: Totals, k: int) -> Influence:
     """Influence on the enrichment factor at k: n / k times that on recall."""
-    return recall_at_k_influence(tie_sizes, hits, k).times(int(tie_sizes.sum()) / k)
+    return recall_at_k_influence(tie_sizes, hits, k).times(tie_sizes.sum() / k)
 
 
 def average_precision_at_k_influence(
@@ -334,19 +335,19 @@ def _worth(statistic: Statistic, rank: int, before: float, n: int, m: int) -> fl
     return float(increments.gain(0, before, 1.0))
 
 
-def _hits_at_k_influence(tie_sizes: Integers, hits: Integers, k: int) -> Influence:
+def _hits_at_k_influence(tie_sizes: Totals, hits: Totals, k: int) -> Influence:
     """Influence on the number of hits in the first k places."""
     share = _counted(tie_sizes, k) / tie_sizes
     slope = slope_at(tie_sizes, hits, k)
     return Influence(tie_sizes, hits, share * (1.0 - slope), -share * slope)
 
 
-def _counted(tie_sizes: Integers, k: int) -> Integers:
+def _counted(tie_sizes: Totals, k: int) -> Totals:
     """Places of each block among the first k."""
     return np.asarray(np.clip(k - np.cumsum(tie_sizes) + tie_sizes, 0, tie_sizes))
 
 
-def hits_up_to(tie_sizes: Integers, hits: Integers, ranks: ArrayLike) -> Floats:
+def hits_up_to(tie_sizes: Totals, hits: Totals, ranks: ArrayLike) -> Floats:
     """Expected hits in the first places, over random orders within blocks."""
     ends, found = np.cumsum(tie_sizes), np.cumsum(hits)
     return np.asarray(np.interp(np.asarray(ranks), np.append(0, ends), np.append(0, found)))

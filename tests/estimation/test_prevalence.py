@@ -546,7 +546,7 @@ WRONG = [
     (
         {"prevalence": 0.1, "clusters": np.arange(1560) % 300},
         ValueError,
-        "prevalence needs independent samples, but clusters are given: keep one sample of each",
+        "prevalence needs independent samples of equal weight, but clusters or weights are given",
     ),
 ]
 

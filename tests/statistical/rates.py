@@ -433,7 +433,7 @@ def comparison_rates(
         pair = pair_of(metric, positive, *scores)
         for method in methods:
             draws = Draws(n_resamples, np.random.SeedSequence(int(seed)))
-            found[method] += _compare(pair, "two-sided", method, None, draws).pvalue <= 0.05
+            found[method] += _compare(pair, "two-sided", method, draws).pvalue <= 0.05
         if difference is not None:
             low, high = pair.interval()(LEVEL)
             found["interval"] += low <= difference <= high

@@ -100,7 +100,7 @@ def test_simulated_pvalues_are_those_of_the_public_function(metric, methods):
         scores = scores_of_two((D1, D15), 60, 10, 0.5, rng)
         pair = pair_of(metric, positive, *scores)
         for method in methods:
-            simulated = _compare(pair, "two-sided", method, None, DRAWS)
+            simulated = _compare(pair, "two-sided", method, DRAWS)
             result = metric_comparison_test(
                 positive,
                 np.column_stack(scores),
