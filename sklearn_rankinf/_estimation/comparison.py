@@ -64,7 +64,8 @@ class DifferenceResult(Result):
         -------
         interval : ConfidenceInterval
             The limits, from the interval of each metric and the correlation of their influence
-            values (MOVER) [1]_. Some methods have a separate interval: the normal interval for
+            values (MOVER) [1]_, which for operating points is multiplied by m / (m + 10), with m
+            positives. Some methods have a separate interval: the normal interval for
             ``"delong"``, Ash and Hughes-Oliver's for ``"emproc"``, Student's t or the bootstrap
             over queries, Student's t over folds, and the corrected t for algorithms.
 

@@ -14,6 +14,7 @@ from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._estimation import limits
+from sklearn_rankinf._estimation.curve_kinds import correlation_at_point
 from sklearn_rankinf._estimation.estimates import (
     Estimate,
     IntervalMethod,
@@ -173,15 +174,21 @@ class Difference:
 
     def interval(self) -> Callable[[float], tuple[float, float]]:
         """MOVER interval of the difference, which keeps none of the items."""
-        if not self.metric.has_influence or not self.sample.has_both:
+        has_influence = self.metric.has_influence
+        has_none = self.metric.of_one_item or not (has_influence or self.sample.design.is_simple)
+        if has_none or not self.sample.has_both:
             return no_interval
-        (one, both), (_, other) = self.covariance
-        scale = math.sqrt(one * other)
+        if has_influence:
+            (one, both), (_, other) = self.covariance
+            scale = math.sqrt(one * other)
+            correlation = both / scale if scale > 0.0 else math.nan
+        else:
+            correlation = correlation_at_point(self.metric, self.values, self.sample)
         return partial(
             _mover_limits,
             recommended_interval(self.metric, self.sample.design),
             tuple(Estimate.of_sample(self.metric, self.sample, ranker) for ranker in (0, 1)),
-            both / scale if scale > 0.0 else math.nan,
+            correlation,
         )
 
 

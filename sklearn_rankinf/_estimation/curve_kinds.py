@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from sklearn_rankinf._estimation.regions import (
     spread_out,
     vertices,
 )
-from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._ranking import Ranking, Sample
 from sklearn_rankinf._statistics import Floats, Integers, hits_up_to, slopes_at
 
 # Points of a curve at which its limits are computed, and points of the curve of chance.
@@ -26,6 +26,9 @@ _MOST_POINTS, _OF_CHANCE = 500, 200
 MANY_ABOVE = 10
 # Slopes of recall are kept away from 0 and 1, where the ratio of the densities has no bound.
 _LEAST_SLOPE = 1e-3
+# The correlation of two rankers is multiplied by m / (m + 10): estimates from few positives made
+# limits of differences too narrow.
+_SHRINKAGE = 10.0
 
 
 class Influence(NamedTuple):
@@ -339,3 +342,91 @@ CURVES: Mapping[str, CurveKind] = MappingProxyType(
     }
 )
 """The curves by name, the default first."""
+
+
+# Two rankers of the same samples.
+
+
+def joint_covariance(
+    influence: Sequence[Influence], sample: Sample
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Variances of two curves and their covariance at each point; covariance of the difference.
+
+    The influence of an item on a point is one number if the item is in the top of the list, and
+    otherwise 0, so that the numbers of items in two tops determine all covariances.
+    """
+    n_points = influence[0].last.size
+    places = [_place_among(each.last, sample, ranker) for ranker, each in enumerate(influence)]
+    one, other = np.zeros(n_points), np.zeros(n_points)
+    shared, total = np.zeros(n_points), np.zeros((n_points, n_points))
+    for members, weights in (
+        (sample.positive, [each.positive for each in influence]),
+        (~sample.positive, [each.negative for each in influence]),
+    ):
+        size = int(members.sum())
+        a, b = (each[members] for each in places)
+        for first, second, of in ((a, a, (0, 0)), (b, b, (1, 1)), (a, b, (0, 1))):
+            counts = _counts_in_both(first, second, n_points)
+            alone = counts[-1, :-1], counts[:-1, -1]
+            inside = counts[:-1, :-1] - np.outer(alone[1], alone[0]) / size
+            part = np.outer(weights[of[0]], weights[of[1]]) * inside * (size / (size - 1.0))
+            if of == (0, 1):
+                shared += np.diag(part)
+                total -= part + part.T
+            else:
+                (other if of[0] else one)[:] += np.diag(part)
+                total += part
+    return one, other, shared, total
+
+
+def _place_among(last: Floats, sample: Sample, ranker: int) -> Integers:
+    """Number of the first top that contains each item, by the middle of its block."""
+    sizes = sample.rankings[ranker].tie_sizes
+    middle = np.cumsum(sizes) - (sizes - 1) / 2.0
+    return np.searchsorted(last, middle[sample.places(ranker)], side="left")
+
+
+def _counts_in_both(first: Integers, second: Integers, n_tops: int) -> Floats:
+    """Items in every pair of tops; the last row and column are of all items."""
+    size = n_tops + 1
+    cells = np.bincount(first * size + second, minlength=size * size).reshape(size, size)
+    return np.cumsum(np.cumsum(cells, axis=0), axis=1).astype(float)
+
+
+def shrunk_correlation(one: Floats, other: Floats, shared: Floats, n_positives: int) -> Floats:
+    """Correlation from two variances and a covariance, towards 0 if positives are few."""
+    scale = np.sqrt(one * other)
+    correlation = np.divide(shared, scale, out=np.zeros(scale.shape), where=scale > 0.0)
+    return np.asarray(correlation * n_positives / (n_positives + _SHRINKAGE))
+
+
+def correlation_at_point(metric: Any, values: Sequence[float], sample: Sample) -> float:
+    """Correlation of the values of an operating point of two rankers."""
+    if min(sample.n_positives, sample.n_items - sample.n_positives) < 2:
+        return 0.0
+    influence = _OF_POINTS[metric.family]
+    found = [
+        influence(ranking, np.array([metric.point]), np.array([value]))
+        for ranking, value in zip(sample.rankings, values, strict=True)
+    ]
+    one, other, shared, _ = joint_covariance(found, sample)
+    return float(shrunk_correlation(one, other, shared, sample.n_positives)[0])
+
+
+def _influence_at_precision(ranking: Ranking, precision: Floats, recall: Floats) -> Influence:
+    """Influence on recall at a precision, in proportion.
+
+    At the last rank k with this precision the curve falls below the line with slope p, so that the
+    influence is that on recall at k, divided by 1 - slope / p.
+    """
+    last = np.round(recall * ranking.n_positives / precision)
+    slope = _slopes(ranking, last)
+    return Influence(last, 1.0 - slope, -slope)
+
+
+# Influence on each operating point, from its line and the observed value.
+_OF_POINTS: Mapping[str, Callable[[Ranking, Floats, Floats], Influence]] = {
+    "precision_at_recall": lambda ranking, x, _: CURVES["precision_recall"].influence(ranking, x),
+    "recall_at_precision": _influence_at_precision,
+    "recall_at_fpr": lambda ranking, x, _: CURVES["roc"].influence(ranking, x),
+}

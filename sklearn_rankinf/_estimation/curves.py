@@ -14,7 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from sklearn_rankinf._estimation.curve_kinds import CURVES, MANY_ABOVE, CurveKind
+from sklearn_rankinf._estimation.curve_kinds import (
+    CURVES,
+    MANY_ABOVE,
+    CurveKind,
+    joint_covariance,
+    shrunk_correlation,
+)
 from sklearn_rankinf._estimation.estimates import check_both_classes
 from sklearn_rankinf._estimation.limits import mover_limits, t_quantile
 from sklearn_rankinf._estimation.prevalence import check_prevalence
@@ -31,13 +37,10 @@ from sklearn_rankinf._ranking import (
     warn_caller,
 )
 from sklearn_rankinf._results import Result, format_value
-from sklearn_rankinf._statistics import Floats, Integers
+from sklearn_rankinf._statistics import Floats
 
 # Limits were simulated with at least this many items of each class.
 _FEWEST = 10
-# The correlation of two rankers is multiplied by m / (m + 10): estimates from few positives made
-# limits of differences too narrow.
-_SHRINKAGE = 10.0
 # Resamples that one job draws at a time.
 _RESAMPLES_OF_A_JOB = 16
 
@@ -587,10 +590,9 @@ def _difference(
         raise ValueError(f"method={method!r} has no difference of two curves: use method='region'.")
     both, m = sample.rankings, sample.n_positives
     x = kind.points_of_difference(both[0])
-    one, other, shared, covariance = _joint_covariance(kind, sample, x)
-    scale = np.sqrt(one * other)
-    correlation = np.divide(shared, scale, out=np.zeros(x.size), where=scale > 0.0)
-    correlation *= m / (m + _SHRINKAGE)
+    influence = [kind.influence(ranking, x) for ranking in both]
+    one, other, shared, covariance = joint_covariance(influence, sample)
+    correlation = shrunk_correlation(one, other, shared, m)
     deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     varies = deviation > 0.0
     quantile = float(t_quantile(m - 1.0, level))
@@ -628,49 +630,3 @@ def _difference(
 def _around(limits: tuple[Floats, Floats], value: Floats) -> tuple[Floats, Floats]:
     """Limits that include the value, as combined ones must."""
     return np.minimum(limits[0], value), np.maximum(limits[1], value)
-
-
-def _joint_covariance(
-    kind: CurveKind, sample: Sample, x: Floats
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Variances of both curves and their covariance at each point; covariance of the difference.
-
-    The influence of an item on a point is one number if the item is in the top of the list, and
-    otherwise 0, so that the numbers of items in two tops determine all covariances.
-    """
-    influence = [kind.influence(ranking, x) for ranking in sample.rankings]
-    places = [_place_among(each.last, sample, ranker) for ranker, each in enumerate(influence)]
-    one, other = np.zeros(x.size), np.zeros(x.size)
-    shared, total = np.zeros(x.size), np.zeros((x.size, x.size))
-    for members, weights in (
-        (sample.positive, [each.positive for each in influence]),
-        (~sample.positive, [each.negative for each in influence]),
-    ):
-        size = int(members.sum())
-        a, b = (each[members] for each in places)
-        for first, second, of in ((a, a, (0, 0)), (b, b, (1, 1)), (a, b, (0, 1))):
-            counts = _counts_in_both(first, second, x.size)
-            alone = counts[-1, :-1], counts[:-1, -1]
-            inside = counts[:-1, :-1] - np.outer(alone[1], alone[0]) / size
-            part = np.outer(weights[of[0]], weights[of[1]]) * inside * (size / (size - 1.0))
-            if of == (0, 1):
-                shared += np.diag(part)
-                total -= part + part.T
-            else:
-                (other if of[0] else one)[:] += np.diag(part)
-                total += part
-    return one, other, shared, total
-
-
-def _place_among(last: Floats, sample: Sample, ranker: int) -> Integers:
-    """Number of the first top that contains each item, by the middle of its block."""
-    sizes = sample.rankings[ranker].tie_sizes
-    middle = np.cumsum(sizes) - (sizes - 1) / 2.0
-    return np.searchsorted(last, middle[sample.places(ranker)], side="left")
-
-
-def _counts_in_both(first: Integers, second: Integers, n_tops: int) -> Floats:
-    """Items in every pair of tops; the last row and column are of all items."""
-    size = n_tops + 1
-    cells = np.bincount(first * size + second, minlength=size * size).reshape(size, size)
-    return np.cumsum(np.cumsum(cells, axis=0), axis=1).astype(float)

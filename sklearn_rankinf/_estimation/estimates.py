@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,13 @@ from sklearn_rankinf._estimation.prevalence import (
     check_top_fraction,
     top_fraction,
 )
-from sklearn_rankinf._metrics import check_has_influence, influence_of, value_of
+from sklearn_rankinf._estimation.regions import Region
+from sklearn_rankinf._metrics import (
+    check_has_influence,
+    check_of_many_items,
+    influence_of,
+    value_of,
+)
 from sklearn_rankinf._ranking import Design, Ranking, Sample, as_seed_sequence, check_option
 from sklearn_rankinf._results import Result, format_value, state_interval
 from sklearn_rankinf._statistics import (
@@ -46,12 +53,12 @@ class Estimate:
     clusters, strata and weights. The numbers of positives and negatives are those of independent
     ones, or of clusters that have them; with weights they are effective numbers, and
     `weight_of_positives` is the sum of those of the positives. `at_k` has the hits in the first k
-    and the slope at k; it is None for
-    metrics other than hits at k. At another prevalence `counts` is what the limits are computed
-    from.
+    and the slope at k; it is None for metrics other than hits at k. At another prevalence, and of
+    an operating point, `counts` is what the limits are computed from. Operating points have no
+    variance.
     """
 
-    metric: Statistic
+    metric: Any
     size: tuple[int, int]
     value: float
     variance: float
@@ -66,9 +73,13 @@ class Estimate:
     @classmethod
     def of_ranking(cls, metric: Metric, ranking: Ranking) -> Estimate:
         """Estimate from counts of independently sampled items."""
-        statistic = check_has_influence(metric).at(ranking.n_samples)
-        variance = influence_of(statistic, ranking).variance()
         n, m = ranking.n_samples, ranking.n_positives
+        check_of_many_items(metric)
+        if not metric.has_influence:
+            value = float(value_of(metric, ranking))
+            return cls(metric, (n, m), value, math.nan, m, n - m, counts=ranking)
+        statistic = check_has_influence(metric).at(n)
+        variance = influence_of(statistic, ranking).variance()
         blocks = ranking.tie_sizes, ranking.hits
         hits, k = statistic.count(*blocks), statistic.horizon
         at_k = None if hits is None or k is None else (float(hits), slope_at(*blocks, k))
@@ -122,7 +133,7 @@ class Estimate:
 
     @property
     def maximum(self) -> float:
-        return float(self.metric.maximum(*self.totals))  # type: ignore[arg-type]
+        return float(self.metric.maximum(*self.totals))
 
     @property
     def minimum(self) -> float:
@@ -193,6 +204,35 @@ def weighted_value(metric: Statistic, sizes: Floats, hits: Floats) -> tuple[floa
             "are numbers of copies repeat the samples, as in np.repeat(y_score, sample_weight)."
         )
     return found
+
+
+# Limits of an operating point, within a region around the curve.
+
+
+def _precision_at_recall(region: Region, metric: Any, value: float) -> Limits:
+    hits = metric.recall * region.n_positives
+    (first,), (last,) = region.cut_offs_at_recall(np.array([metric.recall]))
+    return float(hits / last), float(hits / max(first, hits))
+
+
+def _recall_at_precision(region: Region, metric: Any, value: float) -> Limits:
+    return region.recall_at_precision(metric.precision, value)
+
+
+def _recall_at_fpr(region: Region, metric: Any, value: float) -> Limits:
+    (low,), (high,) = region.recall_at_share(np.array([metric.fpr]), 0.0)
+    return float(low), float(high)
+
+
+def _in_region(
+    read: Callable[[Region, Any, float], Limits], estimate: Estimate, level: float, seed: Any
+) -> Limits:
+    """Limits of an operating point, which include its value."""
+    if min(estimate.n_positives, estimate.n_negatives) < 2:
+        return 0.0, 1.0
+    region = Region.pointwise(estimate.counts, level)
+    low, high = read(region, estimate.metric, estimate.value)
+    return min(low, estimate.value), max(high, estimate.value)
 
 
 # Limits of one estimate, by method. If a class has a single item or cluster, methods that need the
@@ -300,7 +340,7 @@ class IntervalMethod:
     """A method of an interval: what it is called, and the quantity that it estimates.
 
     `limits` is called with an estimate, a confidence level and a seed. `target` has placeholders
-    for the title of the metric and the prevalence.
+    for the title of the metric and the prevalence. `at_zero` is a sentence about a lower limit 0.
     """
 
     title: str
@@ -309,12 +349,14 @@ class IntervalMethod:
     takes_clusters: bool = True
     takes_k: bool = True
     reference: str = ""
+    at_zero: str = ""
 
 
 _POPULATION = "{title} in the population, at the prevalence of the sample"
 _EXPECTED = (
     "expected {title} of samples of this size and this number of positives, in the binormal model"
 )
+_NEVER_REACHED = "The data do not exclude that this precision is never reached."
 
 
 # The methods of each family of metrics by name, the recommended one first.
@@ -343,6 +385,22 @@ _INTERVALS = {
         "plus": IntervalMethod(
             "Ash and Hughes-Oliver's interval", _plus, _POPULATION, False, reference="Ash 2022"
         ),
+    },
+    **{
+        family: {
+            "region": IntervalMethod(
+                "region of all cut-offs",
+                partial(_in_region, read),
+                _POPULATION,
+                takes_clusters=False,
+                at_zero=at_zero,
+            )
+        }
+        for family, read, at_zero in (
+            ("precision_at_recall", _precision_at_recall, ""),
+            ("recall_at_precision", _recall_at_precision, _NEVER_REACHED),
+            ("recall_at_fpr", _recall_at_fpr, ""),
+        )
     },
     "other": {
         "binormal": IntervalMethod("from the binormal model", _binormal, _EXPECTED, False),
@@ -472,9 +530,7 @@ def takes_prevalence(metric: Metric) -> bool:
     return metric.family in _AT_PREVALENCE and (k is None or (metric.family == "hits" and k < 1))
 
 
-def check_sample(
-    metric: Statistic, size: tuple[int, int], prevalence: float | None, method: str
-) -> None:
+def check_sample(metric: Any, size: tuple[int, int], prevalence: float | None, method: str) -> None:
     """Raise an error, or warn, if a sample of this size is too small for a value elsewhere."""
     if prevalence is not None:
         _AT_PREVALENCE[metric.family].check(metric, size, prevalence, method)
@@ -489,7 +545,7 @@ def check_weights(metric: Metric, design: Design) -> None:
         )
 
 
-def estimate_of(metric: Statistic, sample: Sample, prevalence: float | None) -> Estimate:
+def estimate_of(metric: Any, sample: Sample, prevalence: float | None) -> Estimate:
     """Estimate at the prevalence of the sample, or at another one."""
     if prevalence is None:
         return Estimate.of_sample(metric, sample)
@@ -524,6 +580,12 @@ def choose_method(
     purpose = f" for {metric.title_in_text}{place}"
     method = check_option(method, "method", ["auto", *known], purpose)
     possible = [name for name, way in known.items() if way.takes_clusters or not in_clusters]
+    if not possible and prevalence is None:
+        raise ValueError(
+            f"The interval of {metric.title_in_text} needs independent samples of equal "
+            "weight, but clusters, strata or weights are given: keep one sample of each cluster, "
+            "or use another metric."
+        )
     if not possible:
         raise ValueError(
             "prevalence needs independent samples of equal weight, but clusters or weights are "
@@ -584,9 +646,9 @@ class MetricIntervalResult(Result):
     low, high : float
         Limits of the interval.
     standard_error : float
-        Influence standard error of the metric, or standard error of the mean over queries; nan if
-        there is only one positive or negative sample, or only one cluster with positives or
-        negatives.
+        Influence standard error of the metric, or standard error of the mean over queries; nan for
+        operating points, such as precision at a recall, and if there is only one positive or
+        negative sample, or only one cluster with positives or negatives.
     confidence_level : float
         Nominal coverage of the interval.
     method : str
@@ -630,15 +692,18 @@ class MetricIntervalResult(Result):
         title = self.metric.title
         if self.n_queries is None:
             each, _ = self.metric.of_each_class()
-            way = interval_methods(each, self.prevalence)[self.method].title
+            method = interval_methods(each, self.prevalence)[self.method]
+            way, at_zero = method.title, method.at_zero
             if self.prevalence is not None:
                 title += f" in a population with prevalence {self.prevalence:g}"
         else:
-            way = _OVER_QUERIES[self.method][0]
+            way, at_zero = _OVER_QUERIES[self.method][0], ""
             title = f"Mean {self.metric.title_in_text} over {self.n_queries} queries"
             title += in_parentheses(self._n_without_positives)
         interval = state_interval(self.low, self.high, self.confidence_level)
-        return [f"{title} was {format_value(self.statistic)} ({interval}; {way})."]
+        yield f"{title} was {format_value(self.statistic)} ({interval}; {way})."
+        if at_zero and self.low == 0.0:
+            yield at_zero
 
 
 def in_parentheses(n_without_positives: int) -> str:
@@ -675,7 +740,7 @@ def interval_of_ranking(
     metric: Metric, ranking: Ranking, confidence_level: float, method: str, random_state: Any
 ) -> MetricIntervalResult:
     """Interval of a metric of independently sampled items."""
-    check_has_influence(metric)
+    check_of_many_items(metric)
     method = choose_method(metric, method, False)
     check_both_classes(ranking)
     return interval_of(Estimate.of_ranking(metric, ranking), confidence_level, method, random_state)

@@ -24,7 +24,7 @@ from sklearn_rankinf._metrics import (
     Metric,
     as_metric,
     as_metric_or_average,
-    check_has_influence,
+    check_of_many_items,
     check_queries_alone,
     values_of_queries,
 )
@@ -85,6 +85,7 @@ def metric_interval(
         * ROC AUC: ``"score"``, ``"delong"``.
         * Recall, precision, enrichment and F-score at k: ``"score"``, ``"clopper_pearson"``,
           ``"plus"``.
+        * Precision at a recall, recall at a precision or at a false-positive rate: ``"region"``.
         * DCG, BEDROC, RIE and custom metrics: ``"binormal"``, ``"influence"``.
         * Any metric over queries: ``"t"``, ``"bootstrap"``.
         * With `prevalence`, average precision: ``"mover"``, ``"influence"``; recall, precision,
@@ -154,6 +155,11 @@ def metric_interval(
       errors. The standard error follows from a variance of binormal form, scaled to V [2]_.
     * Recall at k: the same interval with the variance of a random threshold [3]_. The intervals of
       precision, enrichment and F-score are multiples of it.
+    * Operating points: the pointwise limits of recall at every k of :func:`metric_curve` are read
+      along the line of the given recall, precision or false-positive rate. Recall at a precision
+      has the lower limit 0 if the line is within the limits up to the top of the list: the data do
+      not exclude that the precision is never reached, and the summary says so. There is no standard
+      error, and clusters are not supported. Simulated with at least 20 positives.
     * DCG, BEDROC, RIE: the binormal model is inverted. The limits are the expected values of the
       metric for the two shifts of normal scores at which the observed value begins to lie in the
       upper or in the lower tail. The interval depends on this model. Influence intervals of these
@@ -245,7 +251,7 @@ def metric_interval(
             sample.n_without_positives,
         )
     each, average = chosen.of_each_class()
-    statistic = check_has_influence(each)
+    check_of_many_items(each)
     is_dependent = clusters is not None or sample_weight is not None
     method = choose_method(each, method, is_dependent, prevalence)
     sample = Sample.read(
@@ -269,15 +275,16 @@ def metric_interval(
         return _intervals_of_classes(sample, each, confidence_level, method, random_state, n_jobs)
     as_metric(metric)  # raises an error for an average, which one class does not have
     ranking = sample.rankings[0]
-    if getattr(each, "k", None) is not None and not ranking.has_all_ties:
+    is_local = getattr(each, "k", None) is not None or not each.has_influence
+    if is_local and not ranking.has_all_ties:
         raise ValueError(
-            f"The interval of {each.title} depends on the samples at rank k, but this Ranking "
+            f"The interval of {each.title} depends on the samples at one rank, but this Ranking "
             "with has_all_ties=False has negatives of different scores in one block: count all "
             "scores, as Ranking.from_dask(..., counts='all') does."
         )
     check_both_classes(ranking)
-    check_sample(statistic, (sample.n_items, sample.n_positives), prevalence, method)
-    estimate = estimate_of(statistic, sample, prevalence)
+    check_sample(chosen, (sample.n_items, sample.n_positives), prevalence, method)
+    estimate = estimate_of(chosen, sample, prevalence)
     return interval_of(estimate, confidence_level, method, random_state)
 
 

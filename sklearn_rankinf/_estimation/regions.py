@@ -151,6 +151,27 @@ class Region:
         last = _last_reach(self.k, share[:, None] - most)
         return np.interp(first, self.k, self.low), np.interp(last, self.k, self.high)
 
+    def recall_at_precision(self, precision: float, recall: float) -> tuple[float, float]:
+        """Limits of the largest recall with a precision, from its observed value.
+
+        They are the ends of the line of this precision within the limits of recall at k: of the
+        part with the observed value, and of the last part. Recall is 0 if the first part reaches
+        the top, and 1 if all samples together have the precision.
+        """
+        if precision * self.n_samples <= self.n_positives:
+            return 1.0, 1.0
+        line = precision * self.k / self.n_positives
+        excess = np.minimum(self.high - line, line - self.low)
+        observed = recall * self.n_positives / precision
+        is_outside = excess < 0.0
+        last = float(_last_reach(self.k, excess[None, :])[0]) + 1.0
+        first, before = 0.0, np.flatnonzero(is_outside & (self.k <= observed))
+        if before.size:
+            behind = slice(before[-1], None)
+            first = float(_first_reach(self.k[behind], excess[None, behind])[0]) - 1.0
+        low, high = (precision * k / self.n_positives for k in (first, last))
+        return min(max(low, 0.0), recall), max(min(high, 1.0), recall)
+
 
 def _first_reach(k: Integers, excess: Floats) -> Floats:
     """Where each row first reaches 0, straight between the cut-offs."""

@@ -20,7 +20,7 @@ from sklearn_rankinf._estimation import (
     metric_comparison_test,
     metric_interval,
 )
-from sklearn_rankinf._metrics import as_metric, check_has_influence
+from sklearn_rankinf._metrics import as_metric, check_of_many_items
 from sklearn_rankinf._permutation import Draws
 from sklearn_rankinf._planning.power import share_error
 from sklearn_rankinf._ranking import (
@@ -403,7 +403,8 @@ def metric_interval_width(
     """
     n, m = _check_both_classes(n_samples, n_positives)
     chosen = as_metric(metric)
-    statistic = check_has_influence(chosen).at(n)
+    check_of_many_items(chosen)
+    statistic: Any = chosen.at(n)
     auc = check_between(auc, "auc")
     confidence_level = check_confidence_level(confidence_level)
     method = choose_method(statistic, method, False)
@@ -529,7 +530,8 @@ def _mean_and_error(values: Floats) -> tuple[float, float]:
 def _first_order_standard_error(metric: Statistic, n: int, m: int, shift: float) -> float:
     """Standard error from influence values in a long ranking of normal quantiles."""
     size = max(_POPULATION, math.ceil(_FEWEST_POSITIVES * n / m), 2 * n)
-    if not metric.is_of_population or size > _LARGEST_POPULATION:
+    is_known = metric.has_influence and metric.is_of_population
+    if not is_known or size > _LARGEST_POPULATION:
         return math.nan
     n_positives = round(size * m / n)
     quantiles = [ndtri((np.arange(x) + 0.5) / x) for x in (n_positives, size - n_positives)]

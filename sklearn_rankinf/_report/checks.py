@@ -370,7 +370,7 @@ def interval_unreliable(facts: Facts, ranker: RankerReport, ranking: Ranking) ->
     n, m = facts.sample.n_items, facts.sample.n_positives
     if ranker.interval is None or not facts.sample.has_both:
         return None
-    if math.isnan(ranker.interval.standard_error):
+    if ranker.interval.metric.has_influence and math.isnan(ranker.interval.standard_error):
         what = "cluster" if facts.has_clusters else "sample"
         return (
             f"With a single {what} in a class the variation of the metric cannot be estimated: "

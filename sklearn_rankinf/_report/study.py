@@ -243,8 +243,8 @@ class Study:
                 f"take long with {m} positives: call top_k_significance_curve and "
                 "minimum_hypergeometric_test."
             )
-        if not self.metric.has_influence:
-            notes.append(f"{without_errors(self.metric)}, and it has no interval.")
+        if not self._has_interval:
+            notes.append(f"{self.metric.title} has no interval: {without_errors(self.metric)}.")
         elif self._is_slow_interval:
             notes.append(
                 f"The interval of {self.metric.title_in_text} is left out because its "
@@ -258,6 +258,12 @@ class Study:
         if not self.facts.has_clusters:
             notes.append(_CLUSTERS_HINT)
         return notes
+
+    @property
+    def _has_interval(self) -> bool:
+        metric = self.metric
+        is_independent = not self.facts.has_clusters
+        return metric.has_influence or (is_independent and not metric.of_one_item)
 
     @property
     def _is_slow_interval(self) -> bool:
@@ -279,7 +285,7 @@ class Study:
 
     def _interval(self, index: int) -> MetricIntervalResult | None:
         """Return the interval of one ranking, or None if there is none or it takes long."""
-        if not self.metric.has_influence or self._is_slow_interval:
+        if not self._has_interval or self._is_slow_interval:
             return None
         return self._interval_of(index, self.metric)
 

@@ -143,7 +143,8 @@ def _of_ranker(report: Findings, ranker: RankerReport) -> str:
             f"The evidence is {_strength(test.pvalue)}. The ranking is "
             f"{_percent(test.adjusted_statistic)} of the way from chance to a perfect ranking."
         )
-    if own is not None and math.isnan(own.standard_error):
+    is_unknown = own is not None and own.metric.has_influence and math.isnan(own.standard_error)
+    if is_unknown:
         parts.append(f"The uncertainty of the {title} cannot be estimated.")
     elif own is not None:
         place = "the population"

@@ -11,8 +11,7 @@ from scipy import stats
 from sklearn.metrics import precision_recall_curve, roc_curve
 
 from sklearn_rankinf import Ranking, metric_curve
-from sklearn_rankinf._estimation.curve_kinds import CURVES
-from sklearn_rankinf._estimation.curves import _joint_covariance
+from sklearn_rankinf._estimation.curve_kinds import CURVES, joint_covariance
 from sklearn_rankinf._estimation.regions import Region
 from sklearn_rankinf._ranking import Sample
 from sklearn_rankinf._statistics import slopes_at
@@ -22,6 +21,12 @@ Y = np.arange(120) < 24
 A = RNG.normal(size=120) + 1.5 * Y
 B = 0.6 * A + RNG.normal(size=120)
 BOTH = {"a": A, "b": B}
+
+
+def influence_of(kind, sample, x):
+    return [kind.influence(ranking, x) for ranking in sample.rankings]
+
+
 each_curve = pytest.mark.parametrize("curve", list(CURVES))
 
 
@@ -293,7 +298,7 @@ def test_covariances_at_another_prevalence_are_those_of_influence_values(curve, 
             shares.append(mass[k.astype(int) - 1])
         x = shares[0]
     sample = Sample.read(Y, {"a": A, "b": A}, columns="rankers")
-    one, other, shared, total = _joint_covariance(kind, sample, x)
+    one, other, shared, total = joint_covariance(influence_of(kind, sample, x), sample)
     own = weighted_influence(curve, x, A, prevalence)
     parts = 0.0
     for members in (Y, ~Y):
@@ -395,7 +400,8 @@ def test_checked_difference_at_k():
     second = [3 * rank % 41 for rank in range(1, 41)]
     scores = {"first": -np.arange(1, 41), "second": -np.array(second)}
     sample = Sample.read(hits, scores, columns="rankers")
-    one, other, shared, _ = _joint_covariance(CURVES["recall"], sample, np.array([10.0]))
+    influence = influence_of(CURVES["recall"], sample, np.array([10.0]))
+    one, other, shared, _ = joint_covariance(influence, sample)
     assert_allclose(shared / np.sqrt(one * other), 0.425263217798, rtol=1e-11)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -446,7 +452,7 @@ def influence_of_items(curve, x, score):
 def test_joint_covariance_is_that_of_influence_values(curve, x):
     x = np.array(x)
     sample = Sample.read(Y, BOTH, columns="rankers")
-    one, other, shared, total = _joint_covariance(CURVES[curve], sample, x)
+    one, other, shared, total = joint_covariance(influence_of(CURVES[curve], sample, x), sample)
     a, b = influence_of_items(curve, x, A), influence_of_items(curve, x, B)
 
     def covariance(first, second):

@@ -706,5 +706,5 @@ def test_negatives_in_one_block_matter_at_a_cut_off_alone():
     for metric in ("average_precision", "roc_auc"):
         one, other = (metric_interval(ranking, metric=metric) for ranking in (merged, alone))
         assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-12)
-    with pytest.raises(ValueError, match="Recall at 3 depends on the samples at rank k"):
+    with pytest.raises(ValueError, match="Recall at 3 depends on the samples at one rank"):
         metric_interval(merged, metric="recall@3")

@@ -11,8 +11,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from scipy import stats
 
-from sklearn_rankinf import Ranking
+from sklearn_rankinf import (
+    PrecisionAtRecall,
+    Ranking,
+    RecallAtFpr,
+    RecallAtPrecision,
+    metric_comparison_test,
+    metric_interval,
+)
 from sklearn_rankinf._estimation.curve_kinds import CURVES
 from sklearn_rankinf._estimation.operating_points import METHODS
 from sklearn_rankinf._estimation.regions import Region
@@ -120,3 +128,82 @@ def examined_coverage(population, n_samples, n_positives, recall, n_data_sets, r
             limits = METHODS[method].limits(ranking, recall, LEVEL)
             covered[method] += limits[0] <= np.ceil(true) and np.floor(true) <= limits[1]
     return {method: count / n_data_sets for method, count in covered.items()}
+
+
+# Operating points: of recall at a precision, the precision is that at the recall in the name.
+POINTS = {
+    "recall at FPR 0.05": lambda rate, recall, k, m: RecallAtFpr(0.05),
+    "recall at FPR 0.2": lambda rate, recall, k, m: RecallAtFpr(0.2),
+    "precision at recall 0.5": lambda rate, recall, k, m: PrecisionAtRecall(0.5),
+    "precision at recall 0.8": lambda rate, recall, k, m: PrecisionAtRecall(0.8),
+    "recall at precision, 0.5": lambda rate, recall, k, m: RecallAtPrecision(
+        0.5 * m / np.interp(0.5, recall, k)
+    ),
+}
+
+
+def true_point(metric, rate, recall, k, m):
+    """An operating point of the true curve."""
+    if isinstance(metric, RecallAtFpr):
+        return np.interp(metric.fpr, rate, recall)
+    if isinstance(metric, PrecisionAtRecall):
+        return metric.recall * m / np.interp(metric.recall, recall, k)
+    above = m * recall - metric.precision * k
+    at = np.flatnonzero(above[:-1] >= 0.0)[-1]
+    share = above[at] / (above[at] - above[at + 1])
+    return recall[at] + share * (recall[at + 1] - recall[at])
+
+
+def point_coverage(population, n_samples, n_positives, n_data_sets, rng):
+    """Share of data sets whose interval contains each true operating point, and mean widths."""
+    labels, n0 = np.arange(n_samples) < n_positives, n_samples - n_positives
+    curve = *true_rates(population), n0 * true_rates(population)[0]
+    curve = curve[0], curve[1], curve[2] + n_positives * curve[1], n_positives
+    metrics = {name: make(*curve) for name, make in POINTS.items()}
+    true = {name: true_point(metric, *curve) for name, metric in metrics.items()}
+    covered, width = dict.fromkeys(POINTS, 0), dict.fromkeys(POINTS, 0.0)
+    for _ in range(n_data_sets):
+        scores = [population.draw(rng, size, hit) for size, hit in ((n_positives, 1), (n0, 0))]
+        ranking = Ranking.from_scores(labels, np.concatenate(scores))
+        for name, metric in metrics.items():
+            found = metric_interval(ranking, metric=metric, confidence_level=LEVEL)
+            covered[name] += found.low <= true[name] + 1e-9 and true[name] - 1e-9 <= found.high
+            width[name] += found.high - found.low
+    return tuple(
+        {name: count / n_data_sets for name, count in counts.items()} for counts in (covered, width)
+    )
+
+
+def point_comparisons(shifts, n_samples, n_positives, n_data_sets, rng, n_resamples=0):
+    """Coverage of differences of operating points, and rejections by rank swaps, of normal scores.
+
+    The scores of the rankers have a correlation of 0.5 within each class.
+    """
+    labels, n0 = np.arange(n_samples) < n_positives, n_samples - n_positives
+    curves = []
+    for shift in shifts:
+        thresholds = np.linspace(6.0 + shift, -6.0, 20_001)
+        rate, recall = stats.norm.sf(thresholds), stats.norm.sf(thresholds - shift)
+        curves.append((rate, recall, n0 * rate + n_positives * recall, n_positives))
+    metrics = {name: make(*curves[0]) for name, make in POINTS.items()}
+    true = {
+        name: true_point(metric, *curves[0]) - true_point(metric, *curves[1])
+        for name, metric in metrics.items()
+    }
+    covered, rejected = dict.fromkeys(POINTS, 0), dict.fromkeys(POINTS, 0)
+    for _ in range(n_data_sets):
+        common = rng.normal(size=n_samples)
+        scores = {
+            str(number): np.sqrt(0.5) * (common + rng.normal(size=n_samples)) + shift * labels
+            for number, shift in enumerate(shifts)
+        }
+        for name, metric in metrics.items():
+            options = {"n_resamples": max(n_resamples, 1), "random_state": rng.integers(2**31)}
+            found = metric_comparison_test(labels, scores, metric=metric, **options)
+            low, high = found.confidence_interval(LEVEL)
+            covered[name] += low <= true[name] <= high
+            rejected[name] += found.pvalue <= 0.05
+    return tuple(
+        {name: count / n_data_sets for name, count in counts.items()}
+        for counts in (covered, rejected)
+    )

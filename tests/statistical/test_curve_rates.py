@@ -6,7 +6,14 @@ either side of a test. With `--long` there are more data sets and sizes.
 
 import numpy as np
 import pytest
-from curve_rates import KINDS, OTHERS, curve_coverage, examined_coverage
+from curve_rates import (
+    KINDS,
+    OTHERS,
+    curve_coverage,
+    examined_coverage,
+    point_comparisons,
+    point_coverage,
+)
 from rates import highest, lowest
 
 SIZES = [(500, 50), (2000, 20), (1000, 300)]
@@ -32,3 +39,23 @@ def test_limits_of_the_samples_to_examine(population, recall, long):
         rng = np.random.default_rng(4)
         for rate in examined_coverage(population, n, m, recall, n_data_sets, rng).values():
             assert rate >= lowest(n_data_sets, 0.93)
+
+
+@pytest.mark.parametrize("population", OTHERS, ids=lambda population: population.name)
+def test_intervals_of_operating_points(population, long):
+    n_data_sets = 1000 if long else 100
+    for n, m in SIZES if long else SIZES[:1]:
+        rates, _ = point_coverage(population, n, m, n_data_sets, np.random.default_rng(11))
+        for rate in rates.values():
+            assert rate >= lowest(n_data_sets, 0.93)
+
+
+@pytest.mark.parametrize("shifts", [(1.0, 1.0), (2.0, 2.0), (1.0, 1.5)])
+def test_comparisons_of_operating_points(shifts, long):
+    n_data_sets, n_resamples = (1000, 199) if long else (60, 99)
+    for n, m in [(500, 50), (1000, 20)] if long else [(500, 50)]:
+        rng = np.random.default_rng(12)
+        covered, rejected = point_comparisons(shifts, n, m, n_data_sets, rng, n_resamples)
+        assert min(covered.values()) >= lowest(n_data_sets, 0.93)
+        if shifts[0] == shifts[1]:
+            assert max(rejected.values()) <= highest(n_data_sets, 0.055)
