@@ -178,7 +178,8 @@ def metric_interval(
     influence value of a sample, centred in its class at the weighted mean, is multiplied by its
     weight, as if it were a cluster of so many equal samples. With m replaced by Kish's effective
     number of positives, :math:`(\sum w)^2 / \sum w^2`, the intervals are those for clusters. The
-    weights must be known from the design. Weights that say how much an error costs are no sampling
+    weights must be known from the design. The coverage is too low if few positives of large weight
+    score low. Weights that say how much an error costs are no sampling
     design, and numbers of copies need the copies as samples.
 
     **Another prevalence.** At prevalence :math:`\pi`, with :math:`n_0` negatives of which

@@ -41,7 +41,7 @@ from sklearn_rankinf._ranking.options import (
 )
 from sklearn_rankinf._ranking.ranking import Ranking, ends_up_to, read_ranking
 from sklearn_rankinf._ranking.sample import Design, Sample
-from sklearn_rankinf._ranking.tables import class_names, holds_rankers
+from sklearn_rankinf._ranking.tables import class_names, has_several_labels, holds_rankers
 from sklearn_rankinf._ranking.validation import (
     PosLabel,
     as_exact_numbers,

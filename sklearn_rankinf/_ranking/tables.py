@@ -36,6 +36,16 @@ def has_classes(y_true: Any, y_score: Any) -> bool:
     return n_columns > 2 or _n_columns(y_true) > 1 or len(distinct_labels(as_labels(y_true))) > 2
 
 
+def has_several_labels(y_true: Any) -> bool:
+    """Whether labels are of more than two classes, or a matrix with a column for each class."""
+    if _n_columns(y_true) > 1:
+        return True
+    try:
+        return len(distinct_labels(as_labels(y_true))) > 2
+    except (TypeError, ValueError):
+        return False  # wrong labels raise an error when they are read
+
+
 def _n_columns(values: Any) -> int:
     shape = getattr(values, "shape", None)
     if shape is None:

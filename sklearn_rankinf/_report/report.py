@@ -9,7 +9,7 @@ import base64
 import io
 import re
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from html import escape
@@ -28,7 +28,14 @@ from sklearn_rankinf._plot import (
     draw_chance_levels,
     new_figure,
 )
-from sklearn_rankinf._ranking import PosLabel, as_seed_sequence, check_integer, check_levels
+from sklearn_rankinf._ranking import (
+    PosLabel,
+    Sample,
+    as_seed_sequence,
+    check_integer,
+    check_levels,
+    has_several_labels,
+)
 from sklearn_rankinf._report.findings import Findings
 from sklearn_rankinf._report.numbers import RankerReport
 from sklearn_rankinf._report.study import Study, Use, read_facts
@@ -157,7 +164,7 @@ def rank_significance_report(
     alpha: float = 0.05,
     n_resamples: int = 9999,
     random_state: Any = 0,
-) -> RankSignificanceReport:
+) -> Any:
     r"""Report whether rankings are better than chance, by how much, and with what certainty.
 
     The report starts with a conclusion in words, followed by tables of numbers, checks for
@@ -165,12 +172,14 @@ def rank_significance_report(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, in which case `y_score` is omitted.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
+        Binary labels; labels of more than two classes; a multilabel indicator matrix; or a ranking,
+        in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,) or (n_samples, n_rankers), dict or frame, optional
         Scores, larger for samples more likely to be positive, of one or several rankers. Several
         rankers are given as a dict, a data frame, or an array with one column per ranker. Required
-        unless `y_true` is a ranking.
+        unless `y_true` is a ranking. For several classes an array of shape (n_samples, n_classes),
+        or a dict with such an array for each ranker.
     k : int, float or sequence of them, default=(10, 50, 100)
         Cut-offs at which hits are reported: numbers of samples at the top of the ranking, or
         fractions of all samples between 0 and 1, rounded up. Any k larger than the number of
@@ -202,8 +211,9 @@ def rank_significance_report(
 
     Returns
     -------
-    report : RankSignificanceReport
-        The report; ``print(report)`` shows it as text.
+    report : RankSignificanceReport or dict of RankSignificanceReport
+        The report; ``print(report)`` shows it as text. For several classes a dict with the report
+        of each class against all others.
 
     Raises
     ------
@@ -269,6 +279,24 @@ def rank_significance_report(
         "random_state": as_seed_sequence(random_state),
     }
     use = Use.read(prevalence, value, cost, clusters)
+    if has_several_labels(y_true):
+        if prevalence is not None:
+            raise ValueError(
+                "prevalence is that of one class, but y_true has several: pass y_true == label and "
+                "the scores of that label."
+            )
+        tables = y_score if isinstance(y_score, Mapping) else {"ranking": y_score}
+        options: dict[str, Any] = {"k": k, "metric": chosen, "clusters": clusters}
+        options |= {"value": value, "cost": cost, **drawing}
+        return {
+            label: rank_significance_report(
+                sample.positive,
+                dict(zip(sample.names, sample.scores, strict=True)),
+                alpha=float(level),
+                **options,
+            )
+            for label, sample in Sample.read_classes(y_true, tables).items()
+        }
     facts = read_facts(y_true, y_score, pos_label, clusters, float(level))
     with warnings.catch_warnings():
         # The checks of the report replace these warnings.

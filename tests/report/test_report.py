@@ -857,3 +857,47 @@ def test_at_most_six_null_distributions_are_drawn():
     titles = [title for title, _ in _pictures(report)]
     assert len(titles) == 9
     assert sum("null distribution" in title for title in titles) == 6
+
+
+# Several classes.
+
+
+def species():
+    rng = np.random.default_rng(0)
+    labels = np.array(list("abc"))[rng.integers(3, size=200)]
+    table = rng.normal(size=(200, 3)) + (labels[:, None] == np.array(list("abc")))
+    return labels, table
+
+
+def test_several_classes_have_a_report_each():
+    labels, table = species()
+    found = rank_significance_report(labels, table, k=20, value=3.0, cost=1.0)
+    assert list(found) == ["a", "b", "c"]
+    for number, (label, report) in enumerate(found.items()):
+        one = rank_significance_report(
+            labels == label, {"ranking": table[:, number]}, k=20, value=3.0, cost=1.0
+        )
+        assert report.to_dict() == one.to_dict()
+    # An indicator matrix has numbers as the names of its columns.
+    indicators = labels[:, None] == np.array(list("abc"))
+    numbered = rank_significance_report(indicators, table, k=20)
+    assert list(numbered) == [0, 1, 2]
+    assert numbered[2].rankers[0].test.pvalue == found["c"].rankers[0].test.pvalue
+
+
+def test_several_classes_of_several_rankers():
+    labels, table = species()
+    rankers = {"first": table, "second": -table}
+    found = rank_significance_report(labels, rankers, k=20, n_resamples=99)
+    one = rank_significance_report(
+        labels == "b",
+        {name: own[:, 1] for name, own in rankers.items()},
+        k=20,
+        n_resamples=99,
+    )
+    assert found["b"].to_dict() == one.to_dict()
+
+
+def test_several_classes_have_no_common_prevalence():
+    with pytest.raises(ValueError, match="prevalence is that of one class, but y_true has several"):
+        rank_significance_report(*species(), prevalence=0.1)
