@@ -163,7 +163,8 @@ class Estimate:
         share = 1.0 / self.design_effect if self.design_effect > 0.0 else 1.0
         n, m = self.totals
         null = float(limits.roc_auc_null_variance(self.value, m * share, (n - m) * share))
-        if not self.variance > 1e-13 * null:
+        # A value of 0 or 1 up to rounding may lie outside of [0, 1], and its variance below 0.
+        if not self.variance > 1e-13 * abs(null):
             return 1.0
         return math.sqrt(max((1.0 + null / self.variance) / 2.0, 1.0))
 

@@ -398,6 +398,26 @@ def _pairs_of(names: list[Any], reference: Any) -> Integers | None:
     )
 
 
+def scaled_for_tests(
+    metric: Metric, estimates: Sequence[Estimate | ClassAverage]
+) -> tuple[Floats, Floats, Callable[[Floats], Floats] | None]:
+    """Values on the scale of t tests, factors of their standard errors there, and the way back.
+
+    The scale is g for average precision and the logit for ROC AUC, unless a value is 0 or the
+    maximum; the way back leads to the share of the maximum.
+    """
+    values = np.array([estimate.value for estimate in estimates])
+    slope = np.array([estimate.error_factor for estimate in estimates])
+    maximum = estimates[0].maximum
+    share = values / maximum
+    if np.all((share > 0.0) & (share < 1.0 - 1e-12)):
+        if on_g_scale(metric):
+            return g_scale(share), slope * g_slope(share) / maximum, g_inverse
+        if metric.family == "roc_auc":
+            return logit(values), slope / (values * (1.0 - values)), expit
+    return values, slope, None
+
+
 @dataclass(frozen=True, eq=False)
 class _Comparisons:
     """Results of the pairs."""
@@ -479,16 +499,8 @@ class _Family:
         """Estimates on the scale of the tests."""
         if np.isnan(covariance).any():
             warn_of_unknown_errors("Comparisons need standard errors", "all p-values are 1")
-        values = np.array([estimate.value for estimate in estimates])
-        maximum, each = estimates[0].maximum, metric.of_each_class()[0]
-        share = values / maximum
-        scaled, back = values, None
-        slope = np.array([estimate.error_factor for estimate in estimates])
-        inside = bool(np.all((share > 0.0) & (share < 1.0 - 1e-12)))
-        if inside and on_g_scale(each):
-            scaled, slope, back = g_scale(share), slope * g_slope(share) / maximum, g_inverse
-        elif inside and each.family == "roc_auc":
-            scaled, slope, back = logit(values), slope / (values * (1.0 - values)), expit
+        values, each = np.array([one.value for one in estimates]), metric.of_each_class()[0]
+        scaled, slope, back = scaled_for_tests(each, estimates)
         df = max(estimates[0].df, 0.0)
         known = np.nan_to_num(covariance) * np.outer(slope, slope)
         way = recommended_interval(each, design)

@@ -131,7 +131,13 @@ def test_all_permutations(scores):
     for alternative, extreme in (("two-sided", abs), ("greater", float), ("less", np.negative)):
         exact = np.mean([extreme(t) >= extreme(observed) - 1e-9 for t in expected])
         result = metric_group_comparison_test(
-            Y, scores, group=CODES, metric="roc_auc", alternative=alternative, n_resamples=999
+            Y,
+            scores,
+            group=CODES,
+            metric="roc_auc",
+            method="permutation",
+            alternative=alternative,
+            n_resamples=999,
         )
         tolerance = 4.0 * math.sqrt(exact * (1.0 - exact) / 999) + 1.0 / 1000
         assert abs(result.pvalue[0] - exact) <= tolerance
@@ -173,7 +179,7 @@ def test_three_groups_against_the_list():
             observed = np.array(listed[-1])
     listed = np.array(listed)
     result = metric_group_comparison_test(
-        y, scores, group=codes, metric="roc_auc", n_resamples=1499
+        y, scores, group=codes, metric="roc_auc", method="permutation", n_resamples=1499
     )
     assert result.pairs.tolist() == [list(pair) for pair in pairs]
     for name, drawn in (
@@ -251,7 +257,15 @@ def test_limits_are_mover_of_independent_intervals(metric, n_groups):
 
 def test_influence_is_a_t_test_with_holms_adjustment():
     y, scores, group = data([(20, 100), (30, 90), (40, 100)])
-    parts = [delong(y[group == g], scores[group == g]) for g in ("g0", "g1", "g2")]
+    parts = []
+    for name, m, n0 in (("g0", 20, 80), ("g1", 30, 60), ("g2", 40, 60)):
+        value, variance = delong(y[group == name], scores[group == name])
+        # Newcombe's variance of ROC AUC, method 5; the mean of both unless DeLong's is larger.
+        half = (m + n0) / 2.0 - 1.0
+        of_value = 1.0 + half * (1.0 - value) / (2.0 - value) + half * value / (1.0 + value)
+        of_value *= value * (1.0 - value) / (m * n0)
+        variance = max((variance + of_value) / 2.0, variance) / (value * (1.0 - value)) ** 2
+        parts.append((math.log(value / (1.0 - value)), variance))
     for alternative, sides in (("two-sided", 2.0), ("greater", 1.0), ("less", 1.0)):
         result = metric_group_comparison_test(
             y, scores, group=group, metric="roc_auc", method="influence", alternative=alternative
@@ -265,6 +279,16 @@ def test_influence_is_a_t_test_with_holms_adjustment():
         ordered = np.sort(expected)
         stepped = np.minimum(np.maximum.accumulate(ordered * [3, 2, 1]), 1.0)
         np.testing.assert_allclose(np.sort(result.pvalue), stepped, rtol=1e-10)
+
+
+def test_methods_by_default():
+    y, scores, group = data([(10, 60), (20, 120)])
+    for metric, method in (("roc_auc", "influence"), ("average_precision", "permutation")):
+        options = {"group": group, "metric": metric, **FEW}
+        result = metric_group_comparison_test(y, scores, **options)
+        named = metric_group_comparison_test(y, scores, method=method, **options)
+        assert result.method == method
+        np.testing.assert_array_equal(result.pvalue, named.pvalue)
 
 
 # Invariances.
@@ -289,8 +313,10 @@ def test_renamed_groups_change_the_sign(method):
 def test_monotone_transforms_and_scales():
     y, scores, group = data([(10, 60), (20, 80)])
     options = {"group": group, "metric": "roc_auc", "n_resamples": 99}
-    result = metric_group_comparison_test(y, scores, **options)
-    same = metric_group_comparison_test(y, np.exp(scores), **options)
+    result, same = (
+        metric_group_comparison_test(y, s, method="permutation", **options)
+        for s in (scores, np.exp(scores))
+    )
     np.testing.assert_array_equal(same.pvalue, result.pvalue)
     # Scores of one group on another scale: the permutations differ, and "influence" does not.
     moved = np.where(group == "g0", 10.0 * scores + 3.0, scores)
@@ -306,7 +332,7 @@ def test_n_jobs_and_names():
     y, scores, group = data([(10, 60), (20, 80)])
     # Names that cannot be compared are sorted as text.
     names = [{"g0": 1, "g1": "x"}[name] for name in group]
-    options = {"group": names, "metric": "roc_auc", "n_resamples": 4000}
+    options = {"group": names, "metric": "roc_auc", "method": "permutation", "n_resamples": 4000}
     result = metric_group_comparison_test(y, scores, **options)
     with parallel_config(backend="threading"):
         same = metric_group_comparison_test(y, scores, n_jobs=2, **options)
@@ -358,7 +384,13 @@ def clustered(seed=1):
 def test_whole_clusters_are_permuted():
     y, scores, group, clusters = clustered()
     result = metric_group_comparison_test(
-        y, scores, group=group, clusters=clusters, metric="roc_auc", n_resamples=99
+        y,
+        scores,
+        group=group,
+        clusters=clusters,
+        metric="roc_auc",
+        method="permutation",
+        n_resamples=99,
     )
     for number, name in enumerate("ab"):
         own = group == name
@@ -384,7 +416,7 @@ def test_few_permutations_of_clusters():
     scores = np.random.default_rng(0).normal(size=24) + y
     with pytest.warns(DesignWarning, match="leave 70 different labellings"):
         metric_group_comparison_test(
-            y, scores, group=group, clusters=clusters, metric="roc_auc", **FEW
+            y, scores, group=group, clusters=clusters, metric="roc_auc", method="permutation", **FEW
         )
     sizes = np.arange(2, 10)
     clusters = np.repeat(np.arange(8), sizes)
@@ -392,8 +424,8 @@ def test_few_permutations_of_clusters():
     scores, group = np.random.default_rng(0).normal(size=y.size) + y, clusters % 2
     options = {"group": group, "clusters": clusters, "metric": "roc_auc"}
     with pytest.raises(ValueError, match="change nothing: use method='influence'"):
-        metric_group_comparison_test(y, scores, **options)
-    assert metric_group_comparison_test(y, scores, method="influence", **options).pvalue[0] < 1
+        metric_group_comparison_test(y, scores, method="permutation", **options)
+    assert metric_group_comparison_test(y, scores, **options).pvalue[0] < 1
 
 
 # Results and mistakes.
@@ -402,7 +434,9 @@ def test_few_permutations_of_clusters():
 def test_summary_and_table():
     y, scores, group = data([(20, 100), (20, 100), (20, 100)])
     scores[(group == "g2") & (y == 1)] += 3.0
-    result = metric_group_comparison_test(y, scores, group=group, metric="roc_auc", n_resamples=99)
+    result = metric_group_comparison_test(
+        y, scores, group=group, metric="roc_auc", method="permutation", n_resamples=99
+    )
     table = result.to_frame()
     assert table["a"].tolist() == ["g0", "g0", "g1"]
     assert table["b"].tolist() == ["g1", "g2", "g2"]
@@ -417,7 +451,9 @@ def test_summary_and_table():
 
 def test_two_groups_in_a_sentence():
     y, scores, group = data([(20, 100), (20, 100)])
-    text = metric_group_comparison_test(y, scores, group=group, metric="roc_auc", **FEW).summary()
+    text = metric_group_comparison_test(
+        y, scores, group=group, metric="roc_auc", method="permutation", **FEW
+    ).summary()
     assert "in g0 and" in text
     assert "95 % confidence interval" in text
     assert "by studentised permutation of the groups)." in text

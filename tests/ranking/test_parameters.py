@@ -132,7 +132,7 @@ OF_INTEGERS = {
         "n_resamples",
         30,
         lambda x: rankinf.metric_group_comparison_test(
-            *DATA, group=np.arange(12) % 2, metric="roc_auc", n_resamples=x
+            *DATA, group=np.arange(12) % 2, metric="roc_auc", method="permutation", n_resamples=x
         ),
     ),
     "best_candidate_test": (

@@ -16,12 +16,13 @@ from rates import (
     average_precision_in,
     recall_in,
     roc_auc_in,
+    scores_in_clusters,
 )
 from scipy.optimize import brentq
 
 from sklearn_rankinf import metric_group_comparison_test
 
-D1, D15, D2 = (Population(f"d = {d:g}", (d,)) for d in (1.0, 1.5, 2.0))
+D1, D15, D2, D3 = (Population(f"d = {d:g}", (d,)) for d in (1.0, 1.5, 2.0, 3.0))
 T3 = Population("t", (1.0,), df=3.0)
 # Half of the positives are near chance.
 PARTS = Population("parts", (0.25, 2.0))
@@ -105,9 +106,42 @@ def group_rates(metric, groups, n_data_sets, rng, n_resamples=99):
     return {name: count / n_data_sets for name, count in found.items()}
 
 
+def cluster_rates(metric, sizes, correlation, n_data_sets, rng, n_resamples=99):
+    """Rates as in `group_rates`, with and without clusters, of two groups with the same scores.
+
+    The five items of a cluster have one label; `sizes` are the numbers of clusters with positives
+    and with negatives of each group.
+    """
+    found = {"permutation": 0, "influence": 0, "permutation without clusters": 0}
+    for seed in rng.integers(2**31, size=n_data_sets):
+        parts = [
+            scores_in_clusters(D1, m + n0, m, 5, correlation=correlation, rng=rng)
+            for m, n0 in sizes
+        ]
+        labels, scores = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+        number = np.repeat([0, 1], [part[0].size for part in parts])
+        clusters = np.arange(labels.size) // 5
+        for name in found:
+            method, _, without = name.partition(" ")
+            result = metric_group_comparison_test(
+                labels,
+                scores,
+                group=number,
+                metric=metric,
+                method=method,
+                clusters=None if without else clusters,
+                n_resamples=n_resamples,
+                random_state=int(seed),
+            )
+            found[name] += result.pvalue[0] <= 0.05 + 1e-9
+    return {name: count / n_data_sets for name, count in found.items()}
+
+
 # Positives and negatives: medium, more positives, few and many.
 MEDIUM, MORE, FEW, MANY, LARGE = (50, 450), (100, 400), (20, 180), (200, 1800), (500, 2500)
 VERY_FEW = (10, 190)
+# Clusters with positives and with negatives.
+OF_CLUSTERS = ((10, 40), (20, 40))
 # Number of data sets of the table.
 N_DATA_SETS = 500
 
@@ -115,8 +149,8 @@ N_DATA_SETS = 500
 def rows(metric):
     """Names of the rows of the table, and their groups."""
 
-    def of_shapes(shape, one, other):
-        first = Group(D1, *one)
+    def of_shapes(shape, one, other, population=D1):
+        first = Group(population, *one)
         return first, alike(metric, first, shape, other)
 
     yield "d = 1, d = 1", (Group(D1, *MEDIUM), Group(D1, *MORE))
@@ -132,6 +166,8 @@ def rows(metric):
     yield "d = 2, d = 2", (Group(D2, *FEW), Group(D2, *MANY))
     yield "d = 1, d = 1 and all scores larger by 1", (Group(D1, *MEDIUM), Group(D1, *MORE, added=1))
     yield "d = 1, t, with a third, d = 2", (*of_shapes(T3, MEDIUM, MEDIUM), Group(D2, *MEDIUM))
+    yield "d = 3, t", of_shapes(T3, MEDIUM, MORE, D3)
+    yield "d = 3, t", of_shapes(T3, MANY, FEW, D3)
     yield "d = 1, d = 1.5", (Group(D1, *MEDIUM), Group(D15, *MORE))
 
 
@@ -140,18 +176,15 @@ def main(metrics):
     for metric in metrics:
         for number, (name, groups) in enumerate(rows(metric)):
             rates = group_rates(metric, groups, N_DATA_SETS, np.random.default_rng(number))
-            sizes = ", ".join(
-                f"{group.n_positives} of {group.n_negatives + group.n_positives}"
-                for group in groups
-            )
-            print(
-                metric,
-                name,
-                sizes,
-                *(f"{rate:.3f}" for rate in rates.values()),
-                sep="; ",
-                flush=True,
-            )
+            sizes = (f"{one.n_positives} of {one.n_positives + one.n_negatives}" for one in groups)
+            shown(metric, name, ", ".join(sizes), rates)
+    rates = cluster_rates("roc_auc", OF_CLUSTERS, 0.5, N_DATA_SETS, np.random.default_rng(0))
+    shown("roc_auc", "clusters", f"{OF_CLUSTERS}", rates)
+
+
+def shown(metric, name, sizes, rates):
+    """Print one row."""
+    print(metric, name, sizes, *(f"{rate:.3f}" for rate in rates.values()), sep="; ", flush=True)
 
 
 if __name__ == "__main__":
