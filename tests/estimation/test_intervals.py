@@ -1,6 +1,7 @@
 """Intervals of metrics against root searches, SciPy, simulation and published values."""
 
 import math
+import re
 
 import joblib
 import numpy as np
@@ -213,6 +214,24 @@ def slope(hits_in_order, k):
     n = hits_in_order.size
     d = min(max(2, round(k**0.8 / 2)), k - 1, n - k)
     return (hits_in_order[k - d : k + d].sum() + hits_in_order.mean()) / (2 * d + 1)
+
+
+def test_delongs_interval_is_that_of_proc():
+    """Its example: 113 patients by NDKA, best first; a pair of digits in brackets is one block."""
+    patients = (
+        "101010100111100010011110000100011[10]001101100100[10]01000001001011100000010010000[10]10[00]"
+        "01001100000010000000001110010"
+    )
+    blocks = re.findall(r"\[(\d+)\]|(\d)", patients)
+    labels = ["".join(block) for block in blocks]
+    ranking = Ranking.from_counts(list(map(len, labels)), [own.count("1") for own in labels])
+    assert (ranking.n_samples, ranking.n_positives) == (113, 41)
+    found = metric_interval(ranking, metric="roc_auc", method="delong")
+    assert_allclose(
+        [found.low, found.statistic, found.high],
+        [0.501244999271703, 0.611957994579946, 0.722670989888189],
+        rtol=1e-14,
+    )
 
 
 @pytest.mark.parametrize("k", [3, 10, 25, 45])
