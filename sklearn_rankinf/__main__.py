@@ -232,7 +232,7 @@ COMMANDS: dict[str, tuple[str, str, Options]] = {
         "Compare rankings of the same items, one column of scores each. Two rankings are compared "
         "by their difference, with a p-value and an interval; more than two are compared in pairs, "
         "with the set of rankers that may be the best. " + _HELD_OUT,
-        {**_FILE, **_UNITS, **_METRIC, **_GATE, **_JSON},
+        {**_FILE, **_UNITS, **_METRIC, **_PREVALENCE, **_GATE, **_JSON},
     ),
     "plan": (
         "compute the power and the number of targets that a test needs",

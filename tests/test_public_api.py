@@ -172,7 +172,7 @@ SIGNATURES = {
     ),
     "metric_comparison_test": (
         "(y_true, y_score, *, metric='average_precision', pos_label=1, "
-        "alternative='two-sided', method='auto', groups=None, strata=None, "
+        "alternative='two-sided', method='auto', prevalence=None, groups=None, strata=None, "
         "clusters=None, n_resamples=9999, random_state=0, n_jobs=None, verbose=0)"
     ),
     "metric_interval": (

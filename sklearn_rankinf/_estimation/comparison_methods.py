@@ -14,17 +14,24 @@ from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._estimation import limits
-from sklearn_rankinf._estimation.curve_kinds import correlation_at_point
+from sklearn_rankinf._estimation.curve_kinds import correlation_at_point, shrunk_correlation
 from sklearn_rankinf._estimation.estimates import (
     Estimate,
     IntervalMethod,
+    at_prevalence,
+    check_both_classes,
+    check_sample,
+    choose_method,
     covariance_of_values,
+    estimate_of,
+    interval_methods,
     limits_around,
     mean_interval,
     mean_limits,
     recommended_interval,
     standard_error_of_mean,
 )
+from sklearn_rankinf._estimation.prevalence import MetricInPopulation
 from sklearn_rankinf._metrics import (
     check_has_influence,
     check_several_queries,
@@ -117,6 +124,7 @@ class Difference:
 
     metric: Metric
     sample: Sample
+    prevalence: float | None = None
 
     # What must be independent.
     units = "samples"
@@ -137,7 +145,8 @@ class Difference:
     @property
     def purpose(self) -> str:
         """What the methods are for, in error messages."""
-        return f" for {self.metric.title_in_text}"
+        place = "" if self.prevalence is None else " at another prevalence"
+        return f" for {self.metric.title_in_text}{place}"
 
     @property
     def is_dependent(self) -> bool:
@@ -163,33 +172,94 @@ class Difference:
     @cached_property
     def covariance(self) -> Floats:
         """Influence covariance matrix of the two values."""
-        return covariance_of_values(check_has_influence(self.metric), self.sample)
+        return covariance_of_values(self.metric, self.sample)  # type: ignore[arg-type]
+
+    @property
+    def measured(self) -> Metric:
+        """The metric as results name it."""
+        return self.metric
+
+    @property
+    def has_errors(self) -> bool:
+        return self.metric.has_influence and self.sample.has_both
 
     @property
     def standard_error(self) -> float:
-        if not self.metric.has_influence or not self.sample.has_both:
+        if not self.has_errors:
             return math.nan
         (one, both), (_, other) = self.covariance
         return float(limits.difference_error(one, other, both))
 
     def interval(self) -> Callable[[float], tuple[float, float]]:
         """MOVER interval of the difference, which keeps none of the items."""
-        has_influence = self.metric.has_influence
-        has_none = self.metric.of_one_item or not (has_influence or self.sample.design.is_simple)
-        if has_none or not self.sample.has_both:
+        if not self.has_interval:
             return no_interval
-        if has_influence:
-            (one, both), (_, other) = self.covariance
-            scale = math.sqrt(one * other)
-            correlation = both / scale if scale > 0.0 else math.nan
-        else:
-            correlation = correlation_at_point(self.metric, self.values, self.sample)
-        return partial(
-            _mover_limits,
-            recommended_interval(self.metric, self.sample.design),
-            tuple(Estimate.of_sample(self.metric, self.sample, ranker) for ranker in (0, 1)),
-            correlation,
+        return partial(_mover_limits, *self.of_each(), self.correlation)
+
+    @property
+    def has_interval(self) -> bool:
+        has_limits = self.metric.has_influence or self.sample.design.is_simple
+        return has_limits and not self.metric.of_one_item and self.sample.has_both
+
+    @property
+    def correlation(self) -> float:
+        """Correlation of the two values for the limits of their difference."""
+        if not self.metric.has_influence:
+            return correlation_at_point(self.metric, self.values, self.sample)
+        (one, both), (_, other) = self.covariance
+        scale = math.sqrt(one * other)
+        return both / scale if scale > 0.0 else math.nan
+
+    def of_each(self) -> tuple[IntervalMethod, tuple[Estimate, ...]]:
+        """The method of the interval of each value, and the estimates."""
+        estimates = (Estimate.of_sample(self.metric, self.sample, ranker) for ranker in (0, 1))
+        return recommended_interval(self.metric, self.sample.design), tuple(estimates)
+
+
+class DifferenceInPopulation(Difference):
+    """Values of a metric in a population with another prevalence."""
+
+    metric: MetricInPopulation
+
+    @property
+    def methods(self) -> dict[str, ComparisonMethod]:
+        # Limits of resamples and t tests were wrong where few negatives determine the value.
+        return {name: _OF_RANKINGS[name] for name in ("swap", "score_swap")}
+
+    @property
+    def measured(self) -> Metric:
+        metric: Metric = self.metric.metric
+        return metric
+
+    @property
+    def has_errors(self) -> bool:
+        return True
+
+    @property
+    def correlation(self) -> float:
+        (one, both), (_, other) = np.expand_dims(self.covariance, -1)
+        return float(shrunk_correlation(one, other, both, self.sample.n_positives)[0])
+
+    def of_each(self) -> tuple[IntervalMethod, tuple[Estimate, ...]]:
+        metric, prevalence = self.metric.metric, self.metric.prevalence
+        estimates = (
+            estimate_of(metric, self.sample.single(ranker), prevalence) for ranker in (0, 1)
         )
+        return next(iter(interval_methods(metric, prevalence).values())), tuple(estimates)
+
+
+def difference_of(metric: Metric, sample: Sample, prevalence: float | None) -> Difference:
+    """Values of a metric at the prevalence of the sample, or at another one."""
+    if prevalence is None:
+        return Difference(metric, sample)
+    in_population = at_prevalence(metric).metric
+    method = choose_method(metric, "auto", not sample.design.is_simple, prevalence)
+    check_both_classes(sample.rankings[0])
+    size = sample.n_items, sample.n_positives
+    check_sample(check_has_influence(metric), size, prevalence, method)
+    if in_population is None:
+        return Difference(metric, sample, prevalence)
+    return DifferenceInPopulation(in_population(metric, prevalence), sample, prevalence)
 
 
 def _mover_limits(
@@ -412,7 +482,11 @@ class Runs:
     clusters: Integers | None
     draws: Draws
 
-    units, purpose, has_both = "queries", " over queries", True
+    units, purpose, has_both, prevalence = "queries", " over queries", True, None
+
+    @property
+    def measured(self) -> Metric:
+        return self.metric
 
     @classmethod
     def of(cls, metric: Metric, sample: Sample, draws: Draws) -> Runs:

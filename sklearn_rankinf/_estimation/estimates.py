@@ -15,6 +15,9 @@ from scipy.special import ndtri
 from sklearn_rankinf._estimation import limits
 from sklearn_rankinf._estimation.binormal import calibrated_limits, inverted_limits
 from sklearn_rankinf._estimation.prevalence import (
+    AveragePrecisionInPopulation,
+    HitsInPopulation,
+    MetricInPopulation,
     PrecisionAtPositives,
     check_negatives,
     check_top_fraction,
@@ -451,14 +454,9 @@ def _hits_at(metric: Statistic, sample: Sample, prevalence: float) -> Estimate:
     n, m = size = sample.n_items, sample.n_positives
     fraction: float = metric.k  # type: ignore[attr-defined]
     top = top_fraction(sample.rankings[0], fraction, prevalence)
-    scale = _value_of_all(metric, prevalence)
+    scale = HitsInPopulation(metric, prevalence).best(n, m)
     value, variance = float(top.recall) * scale, float(limits.variance_of_recall(top)) * scale**2
     return Estimate(metric, size, value, variance, m, n - m, prevalence=prevalence, counts=top)
-
-
-def _value_of_all(metric: Any, prevalence: float) -> float:
-    """Value of a metric at a fraction if all positives of a population are in the fraction."""
-    return prevalence / float(metric.divided_by(1, prevalence))
 
 
 def _union(estimate: Estimate, level: float, seed: Any) -> Limits:
@@ -466,7 +464,7 @@ def _union(estimate: Estimate, level: float, seed: Any) -> Limits:
     low, high = top.lowest, top.highest
     if m > 1:
         low, high = limits.union_limits(top, limits.t_quantile(m - 1.0, level))
-    scale = _value_of_all(estimate.metric, estimate.prevalence or 0.0)
+    scale = HitsInPopulation(estimate.metric, estimate.prevalence or 0.0).best(*estimate.size)
     return float(low) * scale, float(high) * scale
 
 
@@ -488,12 +486,14 @@ class AtPrevalence(NamedTuple):
     """A family of metrics at another prevalence: its estimates and the methods of its intervals.
 
     `check` raises an error, or warns, if a sample with these numbers of items and of positives is
-    too small for the method.
+    too small for the method. `metric` is the metric of many lists; None if it is the same at every
+    prevalence.
     """
 
     check: Callable[[Statistic, tuple[int, int], float, str], None]
     estimate: Callable[[Statistic, Sample, float], Estimate]
     methods: dict[str, IntervalMethod]
+    metric: Callable[[Metric, float], MetricInPopulation] | None = None
 
 
 _ELSEWHERE = "{title} in a population with prevalence {prevalence:g}"
@@ -507,6 +507,7 @@ _AT_PREVALENCE = {
             "mover": IntervalMethod("MOVER with Jeffreys limits", _mover, _ELSEWHERE, False),
             "influence": IntervalMethod("from influence values", _g_limits, _ELSEWHERE, False),
         },
+        AveragePrecisionInPopulation,
     ),
     "hits": AtPrevalence(
         _check_fraction,
@@ -516,6 +517,7 @@ _AT_PREVALENCE = {
                 "union of score and likelihood-ratio limits", _union, _ELSEWHERE, False
             )
         },
+        HitsInPopulation,
     ),
     "roc_auc": AtPrevalence(
         _check_nothing,
@@ -534,7 +536,7 @@ def takes_prevalence(metric: Metric) -> bool:
 def check_sample(metric: Any, size: tuple[int, int], prevalence: float | None, method: str) -> None:
     """Raise an error, or warn, if a sample of this size is too small for a value elsewhere."""
     if prevalence is not None:
-        _AT_PREVALENCE[metric.family].check(metric, size, prevalence, method)
+        at_prevalence(metric).check(metric, size, prevalence, method)
 
 
 def check_weights(metric: Metric, design: Design) -> None:
@@ -550,26 +552,27 @@ def estimate_of(metric: Any, sample: Sample, prevalence: float | None) -> Estima
     """Estimate at the prevalence of the sample, or at another one."""
     if prevalence is None:
         return Estimate.of_sample(metric, sample)
-    return _AT_PREVALENCE[metric.family].estimate(metric, sample, prevalence)
+    return at_prevalence(metric).estimate(metric, sample, prevalence)
 
 
 def interval_methods(metric: Metric, prevalence: float | None = None) -> dict[str, IntervalMethod]:
     """Return the interval methods of a metric by name, the recommended one first."""
     if prevalence is not None:
-        return _methods_at_prevalence(metric)
+        return at_prevalence(metric).methods
     methods = _INTERVALS[metric.family]
     has_k = metric.horizon is not None
     return {name: way for name, way in methods.items() if way.takes_k or not has_k}
 
 
-def _methods_at_prevalence(metric: Metric) -> dict[str, IntervalMethod]:
+def at_prevalence(metric: Metric) -> AtPrevalence:
+    """The family of a metric at another prevalence, or an error."""
     if metric.family not in _AT_PREVALENCE:
         raise ValueError(
             f"prevalence is not available for {metric.title_in_text}: pass a metric such as "
             "'average_precision', 'precision@0.01', 'enrichment@0.01' or 'recall@0.01', or leave "
             "out prevalence."
         )
-    return _AT_PREVALENCE[metric.family].methods
+    return _AT_PREVALENCE[metric.family]
 
 
 def choose_method(
@@ -589,8 +592,8 @@ def choose_method(
         )
     if not possible:
         raise ValueError(
-            "prevalence needs independent samples of equal weight, but clusters or weights are "
-            "given: leave out prevalence, or keep one sample of each cluster and leave out weights."
+            "prevalence needs independent samples of equal weight, but clusters, strata or weights "
+            "are given: leave out prevalence, or keep one sample of each cluster without weights."
         )
     if method == "auto":
         return possible[0]

@@ -16,6 +16,7 @@ the few negatives at the top: at a recall of 1 and a precision of 1/2 there are 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +32,15 @@ from sklearn_rankinf._estimation.limits import (
     t_quantile,
 )
 from sklearn_rankinf._ranking import Ranking, check_between, warn_caller
-from sklearn_rankinf._statistics import Floats, Integers, slope_at, sums_from_here
+from sklearn_rankinf._statistics import (
+    Floats,
+    HitBlocks,
+    Influence,
+    Integers,
+    Metric,
+    slope_at,
+    sums_from_here,
+)
 
 # Negatives on which precision rests, n0 times the prevalence: the least for a value, and for one
 # without a warning, also with few positives. Each number is the result of simulations.
@@ -64,7 +73,7 @@ class PrecisionAtPositives:
         found = np.cumsum(ranking.hits)
         misses = np.cumsum(ranking.tie_sizes) - found
         n0 = int(misses[-1])
-        weight = n0 * prevalence / (1.0 - prevalence) / ranking.n_positives
+        weight = 1.0 / _weight_of_negative(prevalence, ranking.n_samples, ranking.n_positives)
         return cls(ranking.hits[with_hits], found[with_hits], misses[with_hits], n0, weight)
 
     @property
@@ -92,9 +101,13 @@ class PrecisionAtPositives:
 
         Positive j has the influence :math:`[p_j + \sum_{i \ge j} p_i (1 - p_i) / i] / m`.
         """
-        m, p = self.n_positives, self._precision
-        influence = (p + sums_from_here(self.hits * p * (1.0 - p) / self.found)) / m
-        return _variance(influence, self.hits, m)
+        return _variance(self.influence_of_positives, self.hits, self.n_positives)
+
+    @property
+    def influence_of_positives(self) -> Floats:
+        """Influence of one positive of each block."""
+        p = self._precision
+        return (p + sums_from_here(self.hits * p * (1.0 - p) / self.found)) / self.n_positives
 
     @property
     def variance_of_negatives(self) -> float:
@@ -103,12 +116,15 @@ class PrecisionAtPositives:
         A negative has the influence :math:`-\sum p_i^2 / (A_i m)` over the positives below it. The
         half negative that was added stands above the first positive.
         """
-        p, n0 = self._precision, self.n_negatives
-        influence = (
-            -sums_from_here(self.hits * p**2 / (self.weight * self.found)) / self.n_positives
-        )
+        n0 = self.n_negatives
         counts = np.diff(self.misses + 0.5, prepend=0.0, append=max(n0, self.misses[-1] + 0.5))
-        return _variance(np.append(influence, 0.0), counts, n0)
+        return _variance(self.influence_of_negatives, counts, n0)
+
+    @property
+    def influence_of_negatives(self) -> Floats:
+        """Influence of one negative down to the end of each block, and of one below all of them."""
+        each = self.hits * self._precision**2 / (self.weight * self.found)
+        return np.append(-sums_from_here(each) / self.n_positives, 0.0)
 
     def mover_limits(self, level: float) -> tuple[float, float]:
         """Limits on the g scale from both samplings, by variance estimates recovery.
@@ -166,6 +182,112 @@ def top_fraction(ranking: Ranking, fraction: float, prevalence: float) -> TopFra
     slope = of_positive * share / (of_positive * share + of_negative * (1.0 - share))
     numbers = hits, misses, slope, m, n - m, fraction / prevalence, (1 - fraction) / prevalence - 1
     return TopFraction(*(np.asarray(number, dtype=float) for number in numbers))
+
+
+def _weight_of_negative(prevalence: float, n_samples: int, n_positives: int) -> float:
+    """Weight of a negative in the population, relative to a positive."""
+    return (1.0 - prevalence) / prevalence * n_positives / (n_samples - n_positives)
+
+
+# Metrics in a population, of one list or of many.
+
+
+@dataclass(frozen=True, repr=False)
+class MetricInPopulation(Metric, ABC):
+    """A metric in a population with a given prevalence."""
+
+    metric: Any
+    prevalence: float
+
+    @property
+    def title(self) -> str:
+        return str(self.metric.title)
+
+    @abstractmethod
+    def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
+        """Influence of the items of a ranking."""
+
+
+class AveragePrecisionInPopulation(MetricInPopulation):
+    """Average precision with half a negative more above each positive."""
+
+    def best(self, n_samples: int, n_positives: int) -> float:
+        return 1.0
+
+    def evaluate(self, tie_sizes: Integers, hits: Integers) -> float:
+        return PrecisionAtPositives.of(Ranking(tie_sizes, hits), self.prevalence).value
+
+    def totals(self, blocks: HitBlocks, *, are_kept: bool) -> Floats:
+        """Values of several lists, with the mean over the orders of a block unless it is kept.
+
+        The mean is exact for blocks with one hit and for blocks of hits. For others the number of
+        hits before a hit in the block is replaced by its mean.
+        """
+        m = blocks.n_positives
+        weight = _weight_of_negative(self.prevalence, blocks.n_samples, m)
+        lists, hits, found = blocks.lists, blocks.hits, blocks.before + blocks.hits
+        misses = blocks.starts + blocks.sizes - found
+        if not are_kept:
+            # One row for each place of a block, on which a hit is with probability hits / size.
+            sizes = blocks.sizes
+            place = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+            others = place / np.repeat(np.maximum(sizes - 1, 1), sizes)
+            lists = np.repeat(lists, sizes)
+            found = np.repeat(blocks.before + 1, sizes) + others * np.repeat(hits - 1, sizes)
+            before = np.repeat(blocks.starts - blocks.before, sizes)
+            misses = before + others * np.repeat(sizes - hits, sizes)
+            hits = np.repeat(hits / sizes, sizes)
+        gains = hits * found / (found + weight * (misses + 0.5))
+        return np.bincount(lists, gains, minlength=blocks.n_lists) / m
+
+    def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
+        counts = PrecisionAtPositives.of(Ranking(tie_sizes, hits), self.prevalence)
+        # Number from 0 of the first block with positives from here on.
+        at: Integers = np.cumsum(hits > 0) - (hits > 0)
+        positive = np.append(counts.influence_of_positives, 0.0)
+        return Influence(tie_sizes, hits, positive[at], counts.influence_of_negatives[at])
+
+
+class HitsInPopulation(MetricInPopulation):
+    """A multiple of recall in the top fraction of the population."""
+
+    def best(self, n_samples: int, n_positives: int) -> float:
+        """Value if all positives of the population are in the fraction."""
+        return self.prevalence / float(self.metric.divided_by(1, self.prevalence))
+
+    def evaluate(self, tie_sizes: Integers, hits: Integers) -> float:
+        recall = top_fraction(Ranking(tie_sizes, hits), self.metric.k, self.prevalence).recall
+        return float(recall) * self.best(int(tie_sizes.sum()), int(hits.sum()))
+
+    def totals(self, blocks: HitBlocks, *, are_kept: bool) -> Floats:
+        n, m = blocks.n_samples, blocks.n_positives
+        inside = self._share_inside(blocks.starts, blocks.sizes, blocks.before, blocks.hits, n, m)
+        found = np.bincount(blocks.lists, blocks.hits * inside, minlength=blocks.n_lists)
+        return np.asarray(self.best(n, m) * found / m)
+
+    def _share_inside(
+        self,
+        starts: Integers,
+        sizes: Integers,
+        before: Integers,
+        hits: Integers,
+        n_samples: int,
+        n_positives: int,
+    ) -> Floats:
+        """Share of each block that is in the top fraction."""
+        weight = _weight_of_negative(self.prevalence, n_samples, n_positives)
+        left = self.metric.k * n_positives / self.prevalence
+        left = left - (before + weight * (starts - before))
+        return np.asarray(np.clip(left / (hits + weight * (sizes - hits)), 0.0, 1.0))
+
+    def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
+        n, m = int(tie_sizes.sum()), int(hits.sum())
+        starts, before = (np.cumsum(of) - of for of in (tie_sizes, hits))
+        inside = self._share_inside(starts, tie_sizes, before, hits, n, m)
+        slope = top_fraction(Ranking(tie_sizes, hits), self.metric.k, self.prevalence).slope
+        each = self.best(n, m) / m * inside
+        weight = _weight_of_negative(self.prevalence, n, m)
+        return Influence(tie_sizes, hits, each * (1.0 - slope), -each * slope * weight)
 
 
 # Whether a sample is large enough, and the prevalence possible.

@@ -86,8 +86,9 @@ class ComparisonVerdict(Result):
         Number of positives, or of queries, that would make an inconclusive verdict conclusive if
         the difference remained the same, for an interval whose width is inversely proportional to
         the square root of this number; None for other verdicts.
-    unit : {"positives", "queries"}
-        What is counted by `n_needed` and `n_units`.
+    unit : {"positives", "queries", "samples"}
+        What is counted by `n_needed` and `n_units`; samples at another prevalence, with the same
+        share of positives.
     n_units : int
         Their number in the comparison.
 

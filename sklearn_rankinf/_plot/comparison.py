@@ -245,7 +245,8 @@ class ComparisonDisplay(ScoresDisplay):
         own, drawn = cls._divided(metric_comparison_test, options)
         pair = metric_comparison_test(sample.positive, rankers, **own)
         curves = None
-        if pair.n_queries is None:
+        # Curves of the sample would contradict values at another prevalence.
+        if pair.n_queries is None and pair.prevalence is None:
             curves = [curve_kind(pair.metric).points(ranking) for ranking in sample.rankings]
         return cls(pair, curves=curves, name=name).plot(ax, **drawn)
 
@@ -455,6 +456,8 @@ def _check_curves(result: Any, curves: Sequence[Any] | None) -> None:
 def _quantity(result: Any) -> str:
     """Name of the compared quantity, in a sentence."""
     title = result.metric.title_in_text
+    if getattr(result, "prevalence", None) is not None:
+        title += f" at prevalence {result.prevalence:g}"
     return title if result.n_queries is None else f"mean {title}"
 
 

@@ -230,6 +230,11 @@ def compare(arguments: argparse.Namespace) -> int:
             f"--margin and --require judge one ranking by another, and need two columns of scores; "
             f"got {len(arguments.score)}."
         )
+    if arguments.prevalence is not None and len(arguments.score) > 2:
+        raise CommandError(
+            f"--prevalence compares two rankings, and needs two columns of scores; got "
+            f"{len(arguments.score)}."
+        )
     with _errors_in_one_line():
         metric = as_metric(arguments.metric)
     table = _read(arguments)
@@ -245,9 +250,10 @@ def compare(arguments: argparse.Namespace) -> int:
     with _errors_in_one_line():
         if len(scores) == 2:
             method = "auto"
-            if table.groups is None:
+            if table.groups is None and arguments.prevalence is None:
                 method = comparison_method(metric, positive.size, _N_PERMUTATIONS)
-            result = metric_comparison_test(positive, table.scores, method=method, **options)
+            options |= {"method": method, "prevalence": arguments.prevalence}
+            result = metric_comparison_test(positive, table.scores, **options)
             found = result.to_dict()
             parts = ["A is {}, B is {}.".format(*table.scores)]
             if has_gate:

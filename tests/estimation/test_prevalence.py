@@ -1,5 +1,6 @@
 """Metrics at another prevalence against scikit-learn, copies of items, and values by hand."""
 
+import itertools
 import math
 import warnings
 
@@ -15,12 +16,19 @@ from sklearn.metrics import average_precision_score
 from sklearn_rankinf import (
     AveragePrecision,
     EnrichmentAtK,
+    FScoreAtK,
     Ranking,
     RecallAtK,
+    metric_comparison_test,
     metric_interval,
 )
 from sklearn_rankinf._estimation.limits import jeffreys_limits
-from sklearn_rankinf._estimation.prevalence import PrecisionAtPositives
+from sklearn_rankinf._estimation.prevalence import (
+    AveragePrecisionInPopulation,
+    HitsInPopulation,
+    PrecisionAtPositives,
+)
+from sklearn_rankinf._statistics import HitBlocks
 
 pytestmark = pytest.mark.filterwarnings("ignore:At prevalence=:UserWarning")
 
@@ -546,7 +554,7 @@ WRONG = [
     (
         {"prevalence": 0.1, "clusters": np.arange(1560) % 300},
         ValueError,
-        "prevalence needs independent samples of equal weight, but clusters or weights are given",
+        "prevalence needs independent samples of equal weight, but clusters, strata or weights",
     ),
 ]
 
@@ -561,3 +569,288 @@ def test_several_classes():
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match="prevalence is that of one class, but y_true has 3: pass"):
         metric_interval(rng.integers(3, size=90), rng.random((90, 3)), prevalence=0.1)
+
+
+# ---------------------------------------------------------------------------------------------
+# Two rankers
+# ---------------------------------------------------------------------------------------------
+
+
+def hit_blocks(rankings):
+    """The blocks with hits of several lists."""
+    columns = []
+    for number, ranking in enumerate(rankings):
+        ends, found = np.cumsum(ranking.tie_sizes), np.cumsum(ranking.hits)
+        there = ranking.hits > 0
+        starts, before = ends - ranking.tie_sizes, found - ranking.hits
+        own = (starts, ranking.tie_sizes, before, ranking.hits)
+        columns.append([np.full(there.sum(), number), *(each[there] for each in own)])
+    first = rankings[0]
+    parts = (np.concatenate(each) for each in zip(*columns, strict=True))
+    return HitBlocks(*parts, len(rankings), first.n_samples, first.n_positives)
+
+
+def orders(ranking):
+    """Labels of all orders of a list with blocks of equal scores."""
+    blocks = [
+        set(itertools.permutations([True] * y + [False] * (g - y)))
+        for g, y in zip(ranking.tie_sizes.tolist(), ranking.hits.tolist(), strict=True)
+    ]
+    return [np.concatenate(parts) for parts in itertools.product(*blocks)]
+
+
+def half_more(labels, prevalence):
+    """Average precision of a list without ties, with half a negative more above each positive."""
+    misses = np.cumsum(~labels)[labels] + 0.5
+    odds = np.count_nonzero(~labels) * prevalence / (1.0 - prevalence)
+    found = odds * np.arange(1, labels.sum() + 1) / labels.sum()
+    return np.mean(found / (found + misses))
+
+
+LISTS = [
+    Ranking.from_counts(*counts)
+    for counts in (
+        ([1, 2, 3, 1, 4], [1, 1, 0, 1, 1]),
+        ([2, 1, 4, 4], [2, 0, 1, 1]),
+        ([5, 1, 1, 1, 3], [1, 1, 0, 1, 1]),
+        ([3, 3, 3, 2], [0, 3, 0, 1]),
+    )
+]
+
+
+@pytest.mark.parametrize("prevalence", [0.01, 0.3, 0.8])
+def test_many_lists_have_the_mean_over_orders_of_blocks(prevalence):
+    metric = AveragePrecisionInPopulation(AveragePrecision(), prevalence)
+    blocks = hit_blocks(LISTS)
+    expected = [np.mean([half_more(own, prevalence) for own in orders(one)]) for one in LISTS]
+    assert_allclose(metric.totals(blocks, are_kept=False), expected, rtol=1e-12)
+    kept = [PrecisionAtPositives.of(one, prevalence).value for one in LISTS]
+    assert_allclose(metric.totals(blocks, are_kept=True), kept, rtol=1e-12)
+    assert_allclose([metric.evaluate(one.tie_sizes, one.hits) for one in LISTS], kept, rtol=1e-12)
+
+
+@given(BLOCKS.filter(lambda blocks: sum(y + x for y, x in blocks) <= 9), st.floats(0.01, 0.99))
+def test_the_mean_over_orders_of_mixed_blocks_is_nearly_exact(blocks, prevalence):
+    ranking = Ranking.from_scores(*items_of(blocks))
+    metric = AveragePrecisionInPopulation(AveragePrecision(), prevalence)
+    values = [half_more(labels, prevalence) for labels in orders(ranking)]
+    # Orders have equal probability, and all of those of labels occur equally often.
+    (found,) = metric.totals(hit_blocks([ranking]), are_kept=False)
+    assert min(values) - 1e-12 <= found <= max(values) + 1e-12
+    assert found == pytest.approx(np.mean(values), abs=0.04)
+
+
+@pytest.mark.parametrize("prevalence", [0.02, 0.3])
+@pytest.mark.parametrize("digits", [0, 5])
+def test_influence_is_the_derivative_of_the_value(prevalence, digits):
+    y_true, y_score = sample(m=12, n0=70)
+    y_score = y_score.round(digits)
+    ranking = Ranking.from_scores(y_true, y_score)
+    metric = AveragePrecisionInPopulation(AveragePrecision(), prevalence)
+    found = metric.influence(ranking.tie_sizes, ranking.hits)
+    _, places = np.unique(-y_score, return_inverse=True)
+    influence, step = found.of_items(places, y_true), 1e-5
+    classes = np.ones(12), np.ones(70)
+    for which, members in enumerate((y_true, ~y_true)):
+        derivatives = []
+        for item in range(members.sum()):
+            values = []
+            for sign in (1.0, -1.0):
+                weights = [each.copy() for each in classes]
+                weights[which][item] += sign * step
+                values.append(smoothed(y_score, *weights, y_true, prevalence))
+            derivatives.append((values[0] - values[1]) / (2.0 * step))
+        own = influence[members]
+        expected = np.array(derivatives)
+        assert_allclose(own - own.mean(), expected - expected.mean(), atol=1e-8)
+    counts = PrecisionAtPositives.of(ranking, prevalence)
+    assert found.class_variances()[0] == pytest.approx(counts.variance_of_positives, rel=1e-12)
+
+
+@pytest.mark.parametrize("metric", [RecallAtK(0.05), EnrichmentAtK(0.05), FScoreAtK(0.05)])
+@pytest.mark.parametrize("prevalence", [0.01, 0.2])
+def test_hits_of_many_lists_are_those_of_the_interval(metric, prevalence):
+    lists = []
+    for digits in (0, 1, 9):
+        y_true, y_score = sample(seed=digits)
+        lists.append(Ranking.from_scores(y_true, y_score.round(digits)))
+    own = HitsInPopulation(metric, prevalence)
+    expected = [metric_interval(one, metric=metric, prevalence=prevalence) for one in lists]
+    values = [one.statistic for one in expected]
+    assert_allclose(own.totals(hit_blocks(lists), are_kept=False), values, rtol=1e-12)
+    assert_allclose([own.evaluate(one.tie_sizes, one.hits) for one in lists], values, rtol=1e-12)
+    # The variance of the interval has half a hit and half a miss more, and large blocks have less.
+    variances = [own.influence(one.tie_sizes, one.hits).variance() for one in lists[1:]]
+    assert_allclose(np.sqrt(variances), [one.standard_error for one in expected[1:]], rtol=0.03)
+
+
+def two_rankers(seed=0, m=60, n0=1500, shifts=(1.5, 1.0)):
+    rng = np.random.default_rng(seed)
+    y_true = np.arange(m + n0) < m
+    common = rng.normal(size=m + n0)
+    return y_true, {
+        name: common + rng.normal(size=m + n0) + 1.4 * shift * y_true
+        for name, shift in zip("ab", shifts, strict=True)
+    }
+
+
+@pytest.mark.parametrize("k", [40, 150])
+@pytest.mark.parametrize("name", ["recall", "enrichment"])
+def test_at_the_prevalence_of_the_sample_swaps_of_hits_are_those_of_the_sample(name, k):
+    y_true, scores = two_rankers()
+    plain = metric_comparison_test(y_true, scores, metric=f"{name}@{k}", n_resamples=499)
+    found = metric_comparison_test(
+        y_true,
+        scores,
+        metric=f"{name}@{k / 1560!r}",
+        prevalence=y_true.mean(),
+        n_resamples=499,
+    )
+    assert found.pvalue == plain.pvalue
+    assert found.difference == pytest.approx(plain.difference, rel=1e-9)
+    assert (found.method, found.n_resamples, found.prevalence) == ("swap", 499, y_true.mean())
+    assert found.metric.k == k / 1560
+    assert found.standard_error == pytest.approx(plain.standard_error, rel=0.05)
+
+
+def test_all_swaps_of_a_small_sample():
+    y_true = np.array([1, 1, 0, 1, 0, 0, 0, 0], dtype=bool)
+    ranks = np.array([[1, 2, 3, 4, 5, 6, 7, 8], [4, 1, 2, 7, 3, 8, 6, 5]])
+    prevalence = 0.6
+    differences = []
+    for swapped in itertools.product([False, True], repeat=8):
+        lists = np.where(swapped, ranks[::-1], ranks)
+        values = []
+        for own in lists:
+            ranking = Ranking.from_scores(y_true, -own)
+            values.append(np.mean([half_more(labels, prevalence) for labels in orders(ranking)]))
+        differences.append(values[0] - values[1])
+    observed = differences[0]
+    expected = np.mean(np.abs(differences) >= abs(observed) - 1e-12)
+    with pytest.warns(UserWarning, match="rests on about 3 of the 5 negatives"):
+        found = metric_comparison_test(
+            y_true, {"a": -ranks[0], "b": -ranks[1]}, prevalence=prevalence
+        )
+    assert found.difference == pytest.approx(observed, rel=1e-12)
+    assert found.pvalue == expected
+
+
+@pytest.mark.parametrize("metric", ["average_precision", "recall@0.05"])
+def test_the_interval_combines_those_of_both_rankers(metric):
+    y_true, scores = two_rankers()
+    prevalence, level = 0.03, 0.9
+    result = metric_comparison_test(
+        y_true, scores, metric=metric, prevalence=prevalence, n_resamples=19
+    )
+    one, other = (
+        metric_interval(y_true, own, metric=metric, prevalence=prevalence, confidence_level=level)
+        for own in scores.values()
+    )
+    assert (result.statistic_a, result.statistic_b) == (one.statistic, other.statistic)
+    kind = AveragePrecisionInPopulation if metric == "average_precision" else HitsInPopulation
+    influence = []
+    for own in scores.values():
+        ranking = Ranking.from_scores(y_true, own)
+        population = kind(RecallAtK(0.05), prevalence)
+        found = population.influence(ranking.tie_sizes, ranking.hits)
+        influence.append(found.of_items(np.argsort(np.argsort(-own)), y_true))
+    covariance = sum(
+        np.cov([each[members] for each in influence]) * members.sum()
+        for members in (y_true, ~y_true)
+    )
+    scale = math.sqrt(covariance[0, 0] * covariance[1, 1])
+    rho = covariance[0, 1] / scale * 60 / 70
+    below, above = (
+        (one.statistic - one.low, other.high - other.statistic),
+        (one.high - one.statistic, other.statistic - other.low),
+    )
+    low, high = (
+        math.sqrt(first**2 + second**2 - 2.0 * rho * first * second)
+        for first, second in (below, above)
+    )
+    limits = result.confidence_interval(level)
+    assert_allclose(limits, [result.difference - low, result.difference + high], rtol=1e-9)
+    expected = covariance[0, 0] + covariance[1, 1] - 2.0 * covariance[0, 1]
+    assert result.standard_error == pytest.approx(math.sqrt(expected), rel=1e-9)
+
+
+def test_differences_change_their_sign():
+    y_true, scores = two_rankers()
+    turned = {"b": scores["b"], "a": scores["a"]}
+    one, other = (
+        metric_comparison_test(y_true, own, prevalence=0.03, n_resamples=199)
+        for own in (scores, turned)
+    )
+    assert other.difference == -one.difference
+    assert_allclose(other.confidence_interval(), -np.array(one.confidence_interval())[::-1])
+    same = metric_comparison_test(y_true, [[s, s] for s in scores["a"]], prevalence=0.03)
+    assert (same.difference, same.pvalue) == (0.0, 1.0)
+    assert same.confidence_interval().low <= 0.0 <= same.confidence_interval().high
+
+
+def test_what_a_comparison_at_another_prevalence_states():
+    y_true, scores = two_rankers()
+    found = metric_comparison_test(y_true, scores, prevalence=0.03, n_resamples=99)
+    assert found.summary().startswith("Average precision in a population with prevalence 0.03 was ")
+    assert repr(found.metric) == "AveragePrecision()"
+    assert found.to_dict()["prevalence"] == 0.03
+    verdict = found.verdict(margin=0.01)
+    assert (verdict.unit, verdict.n_units) == ("samples", 1560)
+    plain = metric_comparison_test(y_true, scores, metric="roc_auc", method="delong")
+    auc = metric_comparison_test(y_true, scores, metric="roc_auc", method="delong", prevalence=0.03)
+    assert (auc.pvalue, auc.difference) == (plain.pvalue, plain.difference)
+    assert (auc.prevalence, plain.prevalence) == (0.03, None)
+
+
+def test_a_comparison_warns_once():
+    y_true, scores = two_rankers(n0=900)
+    with pytest.warns(UserWarning, match=r"rests on about 9 of the 900 negatives") as caught:
+        metric_comparison_test(y_true, scores, prevalence=0.01, n_resamples=19)
+    assert len(caught) == 1
+
+
+def test_one_positive_has_no_interval_of_the_difference():
+    y_true = np.arange(400) < 1
+    scores = {"a": -np.arange(400.0), "b": -((np.arange(400) + 7.0) % 400)}
+    found = metric_comparison_test(y_true, scores, prevalence=0.5, n_resamples=99)
+    low, high = found.confidence_interval()
+    assert math.isnan(found.standard_error)
+    assert low <= found.difference <= high
+    assert 0.0 < found.pvalue <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"prevalence": 0.0}, "prevalence must lie between 0 and 1"),
+        ({"prevalence": 0.001}, "too few for a value: at least 2000 negatives are needed"),
+        ({"prevalence": 0.1, "metric": "bedroc"}, "prevalence is not available for BEDROC"),
+        ({"prevalence": 0.1, "metric": "recall@50"}, "Recall at 50 counts samples, whose number"),
+        ({"prevalence": 0.1, "metric": "recall@0.001"}, "too few for an interval: use a larger"),
+        (
+            {"prevalence": 0.1, "method": "influence"},
+            "'auto', 'swap', 'score_swap' for average precision at another prevalence; got 'infl",
+        ),
+        (
+            {"prevalence": 0.1, "groups": np.arange(1560) % 3},
+            "prevalence cannot be combined with groups",
+        ),
+        (
+            {"prevalence": 0.1, "clusters": np.arange(1560) % 300},
+            "prevalence needs independent samples of equal weight, but clusters",
+        ),
+        (
+            {"prevalence": 0.1, "strata": np.arange(1560) % 3},
+            "independent samples of equal weight, but clusters, strata or weights are given",
+        ),
+    ],
+)
+def test_comparisons_that_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        metric_comparison_test(*two_rankers(), **options)
+
+
+def test_labels_of_one_class_are_not_compared():
+    _, scores = two_rankers()
+    with pytest.raises(ValueError, match="y_true has no negatives: an interval needs samples"):
+        metric_comparison_test(np.ones(1560), scores, prevalence=0.1)

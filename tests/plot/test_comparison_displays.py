@@ -328,6 +328,14 @@ def test_difference_is_drawn_below(labels, scores, pair):
     assert "50 % interval" in display.ax_[1].get_xlabel()
 
 
+@pytest.mark.filterwarnings("ignore:At prevalence=:UserWarning")
+def test_a_difference_at_another_prevalence_has_no_curves_of_the_sample(labels, scores):
+    both = {name: scores[name] for name in ("strong", "weak")}
+    display = ComparisonDisplay.from_predictions(labels, both, prevalence=0.2, **FEW)
+    assert display.curves is None
+    assert "average precision at prevalence 0.2" in display.ax_.get_xlabel()
+
+
 def test_margin_is_shaded(labels, scores):
     display = ComparisonDisplay.from_predictions(
         labels, np.column_stack([scores["strong"], scores["medium"]]), margin=0.4, **FEW

@@ -264,6 +264,18 @@ def test_the_last_ranking_is_judged(
     assert row.endswith(f" | {verdict.outcome} |")
 
 
+def test_compare_two_at_another_prevalence(three, scores, capsys):
+    options = ["--label", "hit", "--score", "good", "--score", "coarse", "--prevalence", "0.2"]
+    assert main(["compare", three, *options]) == 0
+    result = metric_comparison_test(
+        scores["hit"], {"good": scores["good"], "coarse": scores["coarse"]}, prevalence=0.2
+    )
+    text = unwrapped(capsys.readouterr().out)
+    assert text == unwrapped(f"A is good, B is coarse. {result.summary()}")
+    assert main(["compare", three, *options, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["prevalence"] == 0.2
+
+
 def test_compare_two_over_queries_in_json(three, scores, capsys):
     options = ["--label", "hit", "--score", "good", "--score", "coarse", "--groups", "query"]
     assert main(["compare", three, *options, "--lower-is-better", "--json"]) == 0
@@ -484,6 +496,14 @@ def test_compare_several_over_queries_in_json(three, scores, capsys):
             "recall needs a cut-off",
         ),
         (["--score", "good", "--score", "coarse", "--clusters", "nope"], "has no column 'nope'"),
+        (
+            ["--score", "good", "--score", "coarse", "--score", "third", "--prevalence", "0.1"],
+            "--prevalence compares two rankings, and needs two columns of scores; got 3",
+        ),
+        (
+            ["--score", "good", "--score", "coarse", "--groups", "query", "--prevalence", "0.1"],
+            "prevalence cannot be combined with groups",
+        ),
         (
             ["--score", "good", "--score", "coarse", "--require", "equivalent"],
             "require='equivalent' needs a margin",
