@@ -15,6 +15,7 @@ from sklearn_rankinf._estimation.multiple_comparison import (
     metric_multiple_comparison_test,
 )
 from sklearn_rankinf._estimation.operating_points import items_to_examine, optimal_cutoff
+from sklearn_rankinf._estimation.threshold import threshold_interval
 from sklearn_rankinf._metrics.average_precision import AveragePrecision
 from sklearn_rankinf._metrics.hits_at_k import (
     EnrichmentAtK,
@@ -151,5 +152,6 @@ __all__ = [
     "recall_at_k_test",
     "search_permutation_test",
     "standardized_average_precision_score",
+    "threshold_interval",
     "top_k_significance_curve",
 ]

@@ -85,6 +85,9 @@ SIGNATURES = {
     "optimal_cutoff": (
         "(y_true, y_score=None, *, value, cost, pos_label=1, confidence_level=0.95, random_state=0)"
     ),
+    "threshold_interval": (
+        "(y_true, y_score, *, threshold, prevalence=None, pos_label=1, confidence_level=0.95)"
+    ),
     "metric_curve": (
         "(y_true, y_score=None, *, curve='precision_recall', pos_label=1, confidence_level=0.95, "
         "method='auto', prevalence=None, difference=False, n_resamples=999, random_state=0, "

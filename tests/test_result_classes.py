@@ -37,6 +37,7 @@ from sklearn_rankinf import (
     randomization_test,
     rank_significance_report,
     search_permutation_test,
+    threshold_interval,
     top_k_significance_curve,
 )
 from sklearn_rankinf._report.report import RankSignificanceReport
@@ -85,6 +86,7 @@ RESULTS = {
     "curve": lambda: top_k_significance_curve(Y, A),
     "curve with limits": lambda: metric_curve(Y, A),
     "items to examine": lambda: items_to_examine(Y, A),
+    "threshold": lambda: threshold_interval(Y, A, threshold=0.5),
     "best cut-off": lambda: optimal_cutoff(Y, A, value=5, cost=1),
     "difference of curves": lambda: metric_curve(Y, {"A": A, "B": B}, difference=True),
     "power": lambda: metric_power(N, 12, odds=2.0, n_resamples=20),
@@ -196,7 +198,17 @@ def test_the_dict_is_complete_and_json(result):
         if not name.startswith("_") and name not in ("null_distribution", "ranking", "curve"):
             assert same(found[name], getattr(result, name)), name
     assert not {name for name in found if name.startswith("_")}
-    assert {"pvalue", "power", "mean_width", "low", "algorithms", "test", "rankers"} & set(found)
+    answers = {
+        "pvalue",
+        "power",
+        "mean_width",
+        "low",
+        "recall_low",
+        "algorithms",
+        "test",
+        "rankers",
+    }
+    assert answers & set(found)
 
 
 @EACH

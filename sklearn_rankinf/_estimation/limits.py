@@ -396,6 +396,45 @@ def boyd_binomial_limits(
 # The difference of two metrics of the same items.
 
 
+def wilson_limits(
+    hits: Numbers, n: Numbers, confidence_level: Numbers = 0.95
+) -> tuple[Floats, Floats]:
+    """Wilson's limits of a probability from hits in n trials."""
+    hits, n = _floats(hits), _floats(n)
+    z2 = ndtri((1.0 + np.asarray(confidence_level)) / 2.0) ** 2
+    middle = (hits + z2 / 2.0) / (n + z2)
+    half = np.sqrt(z2 * (hits * (n - hits) / n + z2 / 4.0)) / (n + z2)
+    low, high = np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
+    return np.where(hits == 0.0, 0.0, low), np.where(hits == n, 1.0, high)
+
+
+def precision_above_limits(
+    hits: Numbers,
+    misses: Numbers,
+    n_positives: Numbers,
+    n_negatives: Numbers,
+    prevalence: Numbers,
+    confidence_level: Numbers = 0.95,
+) -> tuple[Floats, Floats, Floats]:
+    """Precision of the items above a score, and its limits, from the items above in each class.
+
+    The odds of precision are the odds of the prevalence, times the rate of the positives above the
+    score, divided by that of the negatives. MOVER combines Wilson's limits of both rates on the
+    logarithmic scale, about rates with half an item added.
+    """
+    counts = (hits, n_positives), (misses, n_negatives)
+    own, other = (np.log((_floats(x) + 0.5) / (_floats(n) + 1.0)) for x, n in counts)
+    with np.errstate(divide="ignore"):
+        (low, high), (other_low, other_high) = (
+            tuple(np.log(limit) for limit in wilson_limits(x, n, confidence_level))
+            for x, n in counts
+        )
+    below = np.hypot(np.maximum(own - low, 0.0), np.maximum(other_high - other, 0.0))
+    above = np.hypot(np.maximum(high - own, 0.0), np.maximum(other - other_low, 0.0))
+    middle = logit(_floats(prevalence)) + own - other
+    return expit(middle), expit(middle - below), expit(middle + above)
+
+
 def mover_limits(
     value1: Numbers,
     low1: Numbers,

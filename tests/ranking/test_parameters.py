@@ -252,6 +252,11 @@ OF_REALS = {
         0.6,
         lambda x: rankinf.items_to_examine(*DATA, recall=x),
     ),
+    "threshold_interval": (
+        "prevalence",
+        0.3,
+        lambda x: rankinf.threshold_interval(*DATA, threshold=0.5, prevalence=x),
+    ),
     "metric_curve": (
         "confidence_level",
         0.93,
