@@ -293,7 +293,7 @@ def metric_comparison_test(
     method : str, default="auto"
         Method of the p-value; see Notes. ``"auto"`` selects ``"swap"``. ``"score_swap"`` and
         ``"bootstrap"`` are available for any metric, ``"influence"`` for any metric but the
-        reciprocal rank, ``"delong"`` for ROC AUC, and ``"hypergeometric"``,
+        reciprocal rank and operating points, ``"delong"`` for ROC AUC, and ``"hypergeometric"``,
         ``"hypergeometric_midp"``, ``"mcnemar"`` and ``"emproc"`` for recall, precision, enrichment
         and F-score at k. Over queries: ``"sign_flip"``, which ``"auto"`` selects, ``"t"``,
         ``"wilcoxon"`` and ``"bootstrap"``. With `prevalence`: ``"swap"`` and ``"score_swap"``, for
@@ -384,7 +384,8 @@ def metric_comparison_test(
     remains exact. T tests and the bootstrap are not available. A ranker that is better at one
     prevalence may be worse at another, if their ROC curves cross.
 
-    ``"bootstrap"`` draws positives and negatives with replacement, and rejects too often.
+    ``"bootstrap"`` draws positives and negatives with replacement, and rejects too often; at
+    operating points, such as precision at a recall, percentile limits are too short as well.
 
     Over queries, ``"sign_flip"`` flips the signs of the differences at random. The test is exact if
     the two runs are exchangeable in each query.

@@ -252,8 +252,8 @@ def metric_multiple_comparison_test(
         If an argument has the wrong type.
     ValueError
         If there are fewer than two rankers, if labels or scores are invalid, if `reference` is not
-        the name of a ranker, if the metric is the reciprocal rank without `groups`, or if an option
-        is not one of those above.
+        the name of a ranker, if the metric is the reciprocal rank or an operating point without
+        `groups`, or if an option is not one of those above.
 
     Warns
     -----
