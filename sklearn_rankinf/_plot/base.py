@@ -79,13 +79,24 @@ def legend_place(ax: Any) -> dict[str, Any]:
     return {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
 
 
+def reference_style(**style: Any) -> dict[str, Any]:
+    """Style of lines for comparison, in the colour of the axes, which are light in dark styles."""
+    return {"color": foreground(), "linestyle": "--", "linewidth": 1.0, **style}
+
+
+def foreground() -> Any:
+    """The colour of the axes in the style that is in use."""
+    import matplotlib as mpl
+
+    return mpl.rcParams["axes.edgecolor"]
+
+
 # Number of columns of a plot; a line has at most four points in each.
 N_COLUMNS = 1500
 # Above this number of samples an axis of samples is logarithmic.
 MANY_SAMPLES = 2000
 # Longer names are shortened in legends and on axes.
 _MAX_LENGTH = 28
-REFERENCE_LINE: Mapping[str, Any] = {"color": "k", "linestyle": "--", "linewidth": 1.0}
 
 
 class Display:

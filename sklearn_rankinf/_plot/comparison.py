@@ -16,11 +16,11 @@ from sklearn_rankinf._estimation import (
     metric_multiple_comparison_test,
 )
 from sklearn_rankinf._plot.base import (
-    REFERENCE_LINE,
     ScoresDisplay,
     hide_spines,
     import_pyplot,
     merged_style,
+    reference_style,
     short,
     with_minus,
 )
@@ -303,7 +303,7 @@ class ComparisonDisplay(ScoresDisplay):
             style = {"color": f"C{number}", "label": label, "drawstyle": kind.drawstyle}
             self.line_ += ax.plot(*kind.on_scale(curve, xscale), **merged_style(style, own))
         if result.metric.counts_hits:
-            cut_off = {**REFERENCE_LINE, "linestyle": ":", "label": f"k = {result.metric.k}"}
+            cut_off = reference_style(linestyle=":", label=f"k = {result.metric.k}")
             self.k_line_ = ax.axvline(result.metric.k, **cut_off)
 
     def _finish_curves(self, ax: Any, xscale: str, chance_level_kw: Any) -> None:
@@ -311,7 +311,7 @@ class ComparisonDisplay(ScoresDisplay):
         kind, result = curve_kind(self.results.metric), self.results
         if chance_level_kw is not False:
             points = kind.chance(result.n_samples, result.n_positives)
-            style = merged_style({**REFERENCE_LINE, "label": "chance level"}, chance_level_kw)
+            style = merged_style(reference_style(label="chance level"), chance_level_kw)
             (self.chance_level_,) = ax.plot(*kind.on_scale(points, xscale), **style)
         if kind.name == "hits":
             ax.set_xscale(xscale)
@@ -336,7 +336,7 @@ class ComparisonDisplay(ScoresDisplay):
             width = 0.85 if order.size <= _MAX_QUERIES else 1.0
             style = merged_style({"color": f"C{number}", "width": width, "label": label}, kwargs)
             self.bars_.append(ax.bar(places[chosen], heights[chosen], **style))
-        ax.axhline(0.0, color="k", linewidth=0.8)
+        ax.axhline(0.0, **reference_style(linestyle="-", linewidth=0.8))
         ax.set_xlim(-0.7, order.size - 0.3)
         ax.set_xlabel("Queries")
         if order.size <= _MAX_QUERIES:
@@ -363,7 +363,7 @@ class ComparisonDisplay(ScoresDisplay):
         # If both rankings are identical, any width of the axis is suitable.
         pad = 0.06 * (right - left) if right > left else 0.01
         ax.set_xlim(left - pad, right + pad)
-        self.zero_line_ = ax.axvline(0.0, **REFERENCE_LINE)
+        self.zero_line_ = ax.axvline(0.0, **reference_style())
         style = merged_style({"color": "C3", "linewidth": 5.0, "alpha": 0.6}, interval_kwargs)
         self.interval_ = ax.hlines([0.0], [low], [high], **style)
         (self.point_,) = ax.plot([result.difference], [0.0], color="C3", marker="o")

@@ -10,12 +10,12 @@ import numpy as np
 from sklearn_rankinf._estimation import MetricCurve, MetricCurveDifference, metric_curve
 from sklearn_rankinf._plot.base import (
     MANY_SAMPLES,
-    REFERENCE_LINE,
     RankersDisplay,
+    foreground,
     hide_spines,
     import_pyplot,
-    legend_place,
     merged_style,
+    reference_style,
     short,
     thinned,
 )
@@ -188,7 +188,7 @@ class CurveDisplay(RankersDisplay):
         for number, (label, curve) in enumerate(curves.items()):
             self._plot_curve(number, label, curve, parts, curve_kwargs, band_kwargs)
         if plot_chance_level:
-            style = {**REFERENCE_LINE, "linestyle": ":", "label": "chance"}
+            style = reference_style(linestyle=":", label="chance")
             style = merged_style(style, chance_level_kw)
             (self.chance_level_,) = ax.plot(*first._chance, **style)
         ax.set_ylabel(kind.y_title)
@@ -252,10 +252,11 @@ class CurveDisplay(RankersDisplay):
     ) -> None:
         between, ax = self.difference, self.difference_ax_
         assert between is not None
-        style = merged_style({"color": "0.15", "linewidth": 1.4}, curve_kwargs)
+        color = foreground()
+        style = merged_style({"color": color, "linewidth": 1.4}, curve_kwargs)
         (self.difference_line_,) = ax.plot(between.x, between.value, **style)
-        self.difference_bands_ = _bands(ax, between, parts, "0.15", band_kwargs)
-        ax.axhline(0.0, **{**REFERENCE_LINE, "linestyle": ":"})
+        self.difference_bands_ = _bands(ax, between, parts, color, band_kwargs)
+        ax.axhline(0.0, **reference_style(linestyle=":"))
         a, b = (short(name) for name in between.names)
         ax.set_ylabel(f"{a} \N{MINUS SIGN} {b}")
 
@@ -270,7 +271,11 @@ class CurveDisplay(RankersDisplay):
         if self.chance_level_ is not None:
             handles.append(self.chance_level_)
             labels.append(self.chance_level_.get_label())
-        self.ax_.legend(handles, labels, **legend_place(self.ax_))
+        place: dict[str, Any] = {"loc": "best"}
+        if self.figure_.get_layout_engine() is not None:
+            # Above the axes a legend leaves them their whole width.
+            place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "frameon": False}
+        self.ax_.legend(handles, labels, ncols=2, **place)
 
     def _is_result(self, result: Any) -> bool:
         return isinstance(result, MetricCurve)

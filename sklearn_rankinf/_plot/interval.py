@@ -11,10 +11,10 @@ import numpy as np
 from sklearn_rankinf._estimation import MetricIntervalResult, metric_interval
 from sklearn_rankinf._null import frozen_null_distribution
 from sklearn_rankinf._plot.base import (
-    REFERENCE_LINE,
     RankersDisplay,
     hide_spines,
     merged_style,
+    reference_style,
     with_minus,
 )
 from sklearn_rankinf._statistics import Floats
@@ -216,7 +216,7 @@ def draw_chance_levels(
     ax: Any, symbol: str, chances: Floats, kwargs: Mapping[str, Any] | None = None
 ) -> Any:
     """Draw one vertical line at the mean under random labelling, or a segment for each row."""
-    style: dict[str, Any] = {**REFERENCE_LINE, "label": "chance level"}
+    style: dict[str, Any] = reference_style(label="chance level")
     if np.all(chances == chances[0]):
         style["label"] = f"chance level ({symbol} = {chances[0]:.3g})"
         line = ax.axvline(chances[0], **merged_style(style, kwargs))

@@ -14,11 +14,12 @@ from scipy import stats
 
 from sklearn_rankinf._null import NullDistribution, n_listed
 from sklearn_rankinf._plot.base import (
-    REFERENCE_LINE,
     RankersDisplay,
+    foreground,
     hide_spines,
     merged_style,
     new_figure,
+    reference_style,
 )
 from sklearn_rankinf._ranking import check_integer, check_option
 from sklearn_rankinf._results import state_pvalue
@@ -435,13 +436,13 @@ class NullDistributionDisplay(RankersDisplay):
             low = min(low, mean - 3.5 * deviation)
         x = np.linspace(low, high, 400)
         label = "normal distribution, same mean and sd"
-        style = merged_style({"color": "k", "linestyle": ":", "label": label}, kwargs)
+        style = merged_style({"color": foreground(), "linestyle": ":", "label": label}, kwargs)
         height = stats.norm.pdf(x, mean, deviation) * shape.unit
         (self.normal_line_,) = self.ax_.plot(x, height, **style)
 
     def _plot_chance_level(self, results: Sequence[Any], kwargs: Mapping[str, Any] | None) -> None:
         chance = float(np.mean([result.null_distribution.mean() for result in results]))
-        style = {**REFERENCE_LINE, "label": f"chance level ({_symbol(results[0])} = {chance:.3g})"}
+        style = reference_style(label=f"chance level ({_symbol(results[0])} = {chance:.3g})")
         self.chance_level_ = self.ax_.axvline(chance, **merged_style(style, kwargs))
 
     def _finish(self, results: list[Any], shapes: list[DistributionShape], yscale: str) -> None:

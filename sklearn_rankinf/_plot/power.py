@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike
 from sklearn_rankinf._metrics import as_metric
 from sklearn_rankinf._planning import MetricPowerResult, metric_power
 from sklearn_rankinf._plot.base import (
-    REFERENCE_LINE,
     Display,
     hide_spines,
     import_pyplot,
     legend_place,
     merged_style,
+    reference_style,
     short,
 )
 from sklearn_rankinf._ranking import check_option
@@ -156,9 +156,9 @@ class PowerDisplay(Display):
                 design, label, results, target, merged_style(style, curve_kwargs), band_kwargs
             )
         if target is not None:
-            style = {**REFERENCE_LINE, "label": f"power of {target:g}"}
+            style = reference_style(label=f"power of {target:g}")
             self.target_line_ = ax.axhline(target, **merged_style(style, target_kwargs))
-        style = {**REFERENCE_LINE, "linestyle": ":"}
+        style = reference_style(linestyle=":")
         style["label"] = f"significance level {design.alpha:g}"
         self.level_line_ = ax.axhline(design.alpha, **merged_style(style, level_kwargs))
         ax.set_ylim(0.0, 1.02)

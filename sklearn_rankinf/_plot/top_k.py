@@ -11,12 +11,12 @@ import numpy as np
 from sklearn_rankinf._plot.base import (
     MANY_SAMPLES,
     N_COLUMNS,
-    REFERENCE_LINE,
     RankersDisplay,
     blended,
     hide_spines,
     legend_place,
     merged_style,
+    reference_style,
     short,
     side_by_side,
     thinned,
@@ -281,7 +281,7 @@ class TopKSignificanceDisplay(RankersDisplay):
         points = picture.drawn(
             longest, k, k * (longest.n_positives / longest.n_samples), has_steps=False
         )
-        style = {**REFERENCE_LINE, "label": "random selection"}
+        style = reference_style(label="random selection")
         (self.chance_level_,) = self.ax_.plot(*points, **merged_style(style, kwargs))
 
     def _plot_pointwise(

@@ -391,3 +391,11 @@ def test_legend_is_beside_the_axes_where_there_is_room(layout):
         legend, axes = ax.get_legend().get_window_extent(), ax.get_window_extent()
         assert (legend.x0 >= axes.x1) == (layout is not None)
         assert legend.x1 <= figure.bbox.x1
+
+
+@every
+def test_no_line_is_black_in_dark_styles(kind):
+    with plt.style.context("dark_background"):
+        figure = kind(SINGLE[kind]).plot().figure_
+    drawn = figure.findobj(lambda artist: isinstance(artist, mpl.lines.Line2D) and artist.axes)
+    assert "#000000" not in {mpl.colors.to_hex(line.get_color()) for line in drawn}
