@@ -878,7 +878,7 @@ def test_functions_passed_as_scorers(name, rankings):
         cross_val_score(
             GivenScores(), np.c_[y_score], y_true, scoring=function, error_score="raise"
         )
-    options = {"k": 2, "groups": y_true}
+    options = {"k": 2, "groups": y_true, "group": y_true}
     needed = inspect.signature(function).parameters
     given = {option: value for option, value in options.items() if option in needed}
     pattern = (
@@ -899,7 +899,11 @@ def test_make_scorer_reads_pos_label():
 
 
 # Those of which labels without positives make no sense, or an error.
-UNWARNED = {"randomization_test", "binormal_average_precision_score"}
+UNWARNED = {
+    "randomization_test",
+    "binormal_average_precision_score",
+    "metric_group_comparison_test",
+}
 
 
 @pytest.mark.parametrize("name", [n for n in FUNCTIONS if n not in UNWARNED])
