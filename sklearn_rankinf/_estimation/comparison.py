@@ -7,25 +7,31 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from sklearn_rankinf._estimation.averages import ClassAverage
 from sklearn_rankinf._estimation.comparison_methods import (
     COMPARISONS,
     Compared,
+    ComparisonMethod,
     Difference,
     Runs,
     difference_of,
     no_interval,
+    swap_sampler,
     warn_of_unknown_errors,
 )
+from sklearn_rankinf._estimation.estimates import IntervalMethod, recommended_interval
 from sklearn_rankinf._estimation.prevalence import check_prevalence
 from sklearn_rankinf._estimation.verdict import ComparisonVerdict, verdict_on
 from sklearn_rankinf._metrics import (
     as_metric,
+    as_metric_or_average,
     check_queries_alone,
     warn_of_one_class,
 )
-from sklearn_rankinf._permutation import Draws
+from sklearn_rankinf._permutation import AverageSwapSampler, Draws, PairedSampler
 from sklearn_rankinf._ranking import (
     PosLabel,
     Sample,
@@ -40,7 +46,7 @@ from sklearn_rankinf._results import (
     state_interval,
     state_pvalue,
 )
-from sklearn_rankinf._statistics import Floats, Metric, log10_of
+from sklearn_rankinf._statistics import Floats, Metric, cached_property, log10_of
 
 # Level of the interval in sentences and tables.
 _CONFIDENCE_LEVEL = 0.95
@@ -255,6 +261,61 @@ class MetricComparisonTestResult(DifferenceResult):
         )
 
 
+@dataclass(frozen=True, eq=False)
+class DifferenceOfAverages(Difference):
+    """Averages of a metric over classes for two rankers; the sample is that of the first class."""
+
+    classes: Mapping[Any, Sample] = field(default_factory=dict)
+
+    @property
+    def methods(self) -> dict[str, ComparisonMethod]:
+        return {name: COMPARISONS[name] for name in ("swap", "score_swap", "influence")}
+
+    @cached_property
+    def averages(self) -> tuple[ClassAverage, ...]:
+        """The averages of both rankers."""
+        return tuple(ClassAverage.of(self.metric, self.classes, ranker) for ranker in (0, 1))
+
+    @cached_property
+    def values(self) -> tuple[float, float]:
+        a, b = self.averages
+        return a.value, b.value
+
+    @cached_property
+    def covariance(self) -> Floats:
+        errors = np.stack([average.error for average in self.averages], axis=1)
+        return np.asarray(errors.T @ errors)
+
+    @property
+    def n_positives(self) -> int:
+        return sum(sample.n_positives for sample in self.classes.values())
+
+    @property
+    def df(self) -> float:
+        return min(average.df for average in self.averages)
+
+    @property
+    def maximum(self) -> float:
+        return self.averages[0].maximum
+
+    has_errors = has_interval = True
+
+    @property
+    def correlation(self) -> float:
+        (one, both), (_, other) = self.covariance
+        scale = math.sqrt(one * other)
+        return both / scale if scale > 0.0 else math.nan
+
+    def of_each(self) -> tuple[IntervalMethod, tuple[Any, ...]]:
+        each, _ = self.metric.of_each_class()
+        return recommended_interval(each, self.sample.design), self.averages
+
+    def sampler(self, pooled: bool) -> PairedSampler:
+        each = self.metric.of_each_class()[0].at(self.sample.n_items)
+        parts = [swap_sampler(each, sample, pooled) for sample in self.classes.values()]
+        return AverageSwapSampler(parts, self.averages[0].shares)
+
+
 def metric_comparison_test(
     y_true: ArrayLike,
     y_score: Any,
@@ -276,14 +337,18 @@ def metric_comparison_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Binary labels.
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Binary labels; for an average over classes also labels of more than two classes, or a
+        multilabel indicator matrix.
     y_score : dict, DataFrame or array-like of shape (n_samples, 2)
         Scores of the two rankers, larger for samples more likely to be positive. They may be on
-        different scales, because only ranks are used.
+        different scales, because only ranks are used. For an average over classes a dict with an
+        array of shape (n_samples, n_classes) for each ranker.
     metric : str or metric, default="average_precision"
         A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
-        :func:`metric_test`.
+        :func:`metric_test`. Averages over classes are ``"average_precision_macro"`` or
+        ``RocAuc().averaged("weighted")``, for instance; their methods are ``"swap"``,
+        ``"score_swap"`` and ``"influence"``.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
     alternative : {"two-sided", "greater", "less"}, default="two-sided"
@@ -424,21 +489,24 @@ def metric_comparison_test(
     (True, 0.001)
     """
     alternative = check_alternative(alternative)
-    chosen = as_metric(metric)
+    chosen = as_metric_or_average(metric)
+    average = chosen.of_each_class()[1]
     # A generator is drawn from once, so that the interval and the p-value use the same resamples.
     draws = Draws.read(n_resamples, random_state, n_jobs, verbose)
     prevalence = check_prevalence(prevalence)
     if groups is not None:
+        chosen = as_metric(metric)
         check_queries_alone(strata=strata, prevalence=prevalence)
-    sample = Sample.read(
-        y_true,
-        y_score,
-        pos_label=pos_label,
-        columns="rankers",
-        groups=groups,
-        strata=strata,
-        clusters=clusters,
-    )
+    design: dict[str, Any] = {"strata": strata, "clusters": clusters}
+    if average is None:
+        sample = Sample.read(
+            y_true, y_score, pos_label=pos_label, columns="rankers", groups=groups, **design
+        )
+    else:
+        classes = Sample.read_classes(y_true, y_score, **design)
+        if len(classes) == 1:
+            as_metric(metric)  # raises an error, because one class has no average
+        sample = next(iter(classes.values()))
     if len(sample.names) != 2:
         raise ValueError(
             f"y_score must have two rankers; got {len(sample.names)}: compare more of them by "
@@ -447,6 +515,13 @@ def metric_comparison_test(
     both: Difference | Runs
     if groups is not None:
         both = Runs.of(chosen, sample, draws)
+    elif average is not None:
+        if prevalence is not None:
+            raise ValueError(
+                "prevalence is that of one class, but the metric is an average over classes: "
+                "compare the rankers in one class."
+            )
+        both = DifferenceOfAverages(chosen, sample, classes=classes)
     else:
         both = difference_of(chosen, sample, prevalence)
     return _compare(both, alternative, _choose(both, method), draws)
@@ -491,7 +566,7 @@ def _compare(
         alternative=alternative,
         method=method,
         n_samples=sample.n_items,
-        n_positives=sample.n_positives,
+        n_positives=both.n_positives,
         n_resamples=found.n_resamples,
         prevalence=both.prevalence,
         **both.of_queries(),

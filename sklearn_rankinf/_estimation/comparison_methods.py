@@ -175,6 +175,24 @@ class Difference:
         return covariance_of_values(self.metric, self.sample)  # type: ignore[arg-type]
 
     @property
+    def n_positives(self) -> int:
+        return self.sample.n_positives
+
+    @property
+    def df(self) -> float:
+        """Degrees of freedom of the covariance."""
+        return self.sample.n_independent[0] - 1.0
+
+    @property
+    def maximum(self) -> float:
+        """The largest possible value."""
+        return float(self.metric.maximum(self.sample.n_items, self.sample.n_positives))
+
+    def sampler(self, pooled: bool) -> PairedSampler:
+        """Differences of lists whose ranks, or pooled scores, are swapped item by item."""
+        return swap_sampler(self.metric, self.sample, pooled)
+
+    @property
     def measured(self) -> Metric:
         """The metric as results name it."""
         return self.metric
@@ -292,11 +310,13 @@ def _ranks(sample: Sample, pooled: bool) -> tuple[Integers, Integers]:
     return ranks[: sample.n_items], ranks[sample.n_items :]
 
 
-def _by_swaps(pooled: bool, both: Difference, alternative: str, draws: Draws) -> Compared:
-    sample = both.sample
+def swap_sampler(metric: Metric, sample: Sample, pooled: bool) -> SwapSampler:
     ranks = _ranks(sample, pooled)
-    sampler = SwapSampler(both.metric, sample.positive, *ranks, sample.design.clusters)
-    return pvalue_of_swaps(sampler, draws, alternative)
+    return SwapSampler(metric, sample.positive, *ranks, sample.design.clusters)
+
+
+def _by_swaps(pooled: bool, both: Difference, alternative: str, draws: Draws) -> Compared:
+    return pvalue_of_swaps(both.sampler(pooled), draws, alternative)
 
 
 def on_g_scale(metric: Metric) -> bool:
@@ -305,19 +325,17 @@ def on_g_scale(metric: Metric) -> bool:
 
 
 def _by_influence(both: Difference, alternative: str, draws: Draws) -> Compared:
-    metric, sample = both.metric, both.sample
     (one, shared), (_, other) = both.covariance
+    scaled = on_g_scale(both.metric.of_each_class()[0])
     found = limits.metric_difference_test(
         *both.values,
         one,
         other,
         shared,
-        sample.n_independent[0],
+        both.df + 1.0,
         alternative,
-        on_g_scale=on_g_scale(metric),
-        maximum=float(metric.maximum(sample.n_items, sample.n_positives))
-        if on_g_scale(metric)
-        else 1.0,
+        on_g_scale=scaled,
+        maximum=both.maximum if scaled else 1.0,
     )
     return Compared(float(found.pvalue))
 
@@ -503,6 +521,10 @@ class Runs:
     @property
     def is_dependent(self) -> bool:
         return self.clusters is not None
+
+    @property
+    def n_positives(self) -> int:
+        return self.sample.n_positives
 
     @property
     def df(self) -> int:

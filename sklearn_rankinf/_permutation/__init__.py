@@ -36,6 +36,7 @@ from sklearn_rankinf._permutation.joint import JointLists, JointSampler, Observe
 from sklearn_rankinf._permutation.restrictions import AnyExchange, Exchange, ExchangedHits
 from sklearn_rankinf._permutation.rows import PermutedRows
 from sklearn_rankinf._permutation.swaps import (
+    AverageSwapSampler,
     PairedSampler,
     SignFlipSampler,
     SwapSampler,

@@ -49,6 +49,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -190,7 +191,7 @@ class SwapSampler(PairedSampler):
     Ranks are smaller for better items, equal for tied ones, and on one scale in both rankings:
     `doubled_midranks` of each, or ranks among all scores of both. The module describes the `ties`;
     listed differences with ``"random"`` are means over orders. Every item is swapped by itself, or
-    all items of a cluster together; `n_units` of them can change the difference.
+    all items of a cluster together; those with the numbers `units` can change the difference.
     """
 
     def __init__(
@@ -213,7 +214,7 @@ class SwapSampler(PairedSampler):
             np.bincount(rows, minlength=self._n_bins + levels.size)[:, None]
             for rows in (rows_a, rows_b)
         )
-        self._changes = _changes(
+        self.units, self._changes = _changes(
             rows_a, rows_b, np.append(units, units[is_hit]), len(self._counts_a)
         )
         self._n_per_draw = is_hit.size + len(self._counts_a)
@@ -241,6 +242,32 @@ class SwapSampler(PairedSampler):
             values = self._statistic.hit_values(self._n_samples, self._n_positives, None)
             return values(_random_places(blocks, rng))
         return self._statistic.totals(blocks, are_kept=self._ties == "kept")
+
+
+class AverageSwapSampler(PairedSampler):
+    """Draws the average over classes of differences of the same items, swapped in all classes."""
+
+    def __init__(self, classes: Sequence[SwapSampler], shares: Floats) -> None:
+        self._classes, self._shares = classes, shares
+        self._units = np.unique(np.concatenate([own.units for own in classes]))
+        self._n_per_draw = sum(own._n_per_draw for own in classes)
+
+    @property
+    def n_units(self) -> int:
+        return int(self._units.size)
+
+    @property
+    def tolerance(self) -> float:
+        return float(self._shares @ [own.tolerance for own in self._classes])
+
+    def _differences(
+        self, is_swapped: NDArray[np.uint8], rng: np.random.Generator | None = None
+    ) -> Floats:
+        found = np.zeros(is_swapped.shape[1])
+        for share, own in zip(self._shares, self._classes, strict=True):
+            rows = np.searchsorted(self._units, own.units)
+            found += share * own._differences(is_swapped[rows], rng)
+        return found
 
 
 class SignFlipSampler(PairedSampler):
@@ -275,10 +302,13 @@ def _rows(levels: Integers, ranks: Integers, is_hit: NDArray[np.bool_]) -> Integ
     return np.append(bins, 2 * levels.size + 1 + bins[is_hit] // 2)
 
 
-def _changes(rows_a: Integers, rows_b: Integers, units: Integers, n_rows: int) -> csr_array:
-    """Change of the first list's counts by the swap of each unit; units without change dropped."""
+def _changes(
+    rows_a: Integers, rows_b: Integers, units: Integers, n_rows: int
+) -> tuple[Integers, csr_array]:
+    """Units whose swap changes the first list's counts, and their changes of the counts."""
     entries = np.repeat([1, -1], units.size).astype(np.int32)
     where = np.append(rows_b, rows_a), np.append(units, units)
     changes = coo_array((entries, where), shape=(n_rows, int(units.max()) + 1)).tocsc()
     changes.eliminate_zeros()
-    return changes[:, np.diff(changes.indptr) > 0].tocsr()
+    changing = np.flatnonzero(np.diff(changes.indptr))
+    return changing, changes[:, changing].tocsr()

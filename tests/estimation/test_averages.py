@@ -9,6 +9,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn_rankinf import (
     AveragePrecision,
     RocAuc,
+    metric_comparison_test,
     metric_interval,
     metric_multiple_comparison_test,
 )
@@ -147,6 +148,71 @@ def test_comparisons_of_equal_classes_are_those_of_one(metric):
     # Three classes have three times the degrees of freedom, which are approximate.
     assert_allclose(three.difference, one.difference, rtol=1e-10)
     assert np.all(np.abs(three.pvalue - one.pvalue) < 0.03)
+
+
+def two(rankers):
+    return {name: rankers[name] for name in "ab"}
+
+
+@pytest.mark.parametrize("average", ["macro", "weighted"])
+def test_all_swaps_of_few_items_are_those_of_scikit_learn(average):
+    """Swaps exchange the ranks of an item in all classes at once."""
+    rng = np.random.default_rng(3)
+    y_true = np.array([0, 0, 0, 1, 1, 1, 2, 2])
+    n, indicators = y_true.size, np.eye(K)[y_true]
+    tables = {name: rng.normal(size=(n, K)) for name in "ab"}
+    ranks = [np.argsort(np.argsort(table, axis=0), axis=0) for table in tables.values()]
+
+    def value(table):
+        """Mean over orders of tied items, which is what ROC AUC counts for a tie."""
+        return roc_auc_score(indicators, table, average=average)
+
+    differences = []
+    for number in range(2**n):
+        swapped = ((number >> np.arange(n)) & 1).astype(bool)[:, None]
+        one, other = np.where(swapped, ranks[1], ranks[0]), np.where(swapped, ranks[0], ranks[1])
+        differences.append(value(one) - value(other))
+    expected = np.mean(np.abs(differences) >= abs(differences[0]) - 1e-9)
+    found = metric_comparison_test(y_true, tables, metric=f"roc_auc_{average}")
+    assert found.difference == pytest.approx(differences[0], abs=1e-12)
+    assert found.pvalue == pytest.approx(expected, rel=1e-12)
+    assert (found.method, found.n_resamples, found.n_positives) == ("swap", 2**n, n)
+
+
+@pytest.mark.parametrize("method", ["swap", "score_swap", "influence"])
+@pytest.mark.parametrize("metric", METRICS)
+def test_comparisons_of_two_with_equal_classes_are_those_of_one(metric, method):
+    y_true, _ = sample()
+    positive, cut_off = y_true == 1, "@0.1" if metric == "recall" else ""
+    single = {name: table[:, 1] for name, table in two(rankers()).items()}
+    threefold = {name: np.column_stack([score] * 3) for name, score in single.items()}
+    options = {"method": method, "n_resamples": 99}
+    one = metric_comparison_test(positive, single, metric=metric + cut_off, **options)
+    three = metric_comparison_test(
+        np.column_stack([positive] * 3), threefold, metric=f"{metric}_macro{cut_off}", **options
+    )
+    assert three.difference == pytest.approx(one.difference, rel=1e-12)
+    assert three.standard_error == pytest.approx(one.standard_error, rel=1e-9)
+    assert_allclose(three.confidence_interval(), one.confidence_interval(), rtol=1e-9)
+    # Three classes have three times the degrees of freedom, which are approximate.
+    assert three.pvalue == pytest.approx(one.pvalue, abs=0.03 if method == "influence" else 1e-12)
+
+
+def test_the_difference_of_two_is_that_of_several():
+    y_true, _ = sample()
+    pair = two(rankers())
+    one = metric_comparison_test(y_true, pair, metric="roc_auc_macro", method="influence")
+    many = metric_multiple_comparison_test(y_true, pair, metric="roc_auc_macro")
+    assert one.difference == pytest.approx(many.difference[0], rel=1e-12)
+    assert one.standard_error == pytest.approx(many.standard_error[0], rel=1e-12)
+    low, high = one.confidence_interval()
+    assert low < one.difference < high
+    assert one.summary().startswith("Macro average of ROC AUC was ")
+    assert one.verdict(margin=0.5).outcome == "pass"
+    with pytest.raises(ValueError, match="prevalence is that of one class"):
+        metric_comparison_test(y_true, pair, metric="average_precision_macro", prevalence=0.1)
+    with pytest.raises(ValueError, match="method must be one of 'auto', 'swap', 'score_swap', "):
+        metric_comparison_test(y_true, pair, metric="roc_auc_macro", method="delong")
 
 
 @pytest.mark.parametrize(
