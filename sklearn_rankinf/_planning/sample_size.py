@@ -262,6 +262,12 @@ def min_positives(
     power = check_between(power, "power")
     effect = read_effect(odds, auc, model)
     design = Design.read(metric, alpha, model, method, n_resamples, random_state)
+    if design.metric.distribution == "permuted":
+        raise ValueError(
+            f"{design.metric.title} has no exact null distribution, so that a search over numbers "
+            "of positives would simulate one for each: use metric_power with the numbers that are "
+            "possible."
+        )
     if effect <= 0.0 and power >= alpha:
         raise ValueError(
             f"No number of positives has the power {power}, which is at least alpha={alpha}, if "

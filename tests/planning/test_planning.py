@@ -724,6 +724,11 @@ def test_extreme_effects_in_the_binormal_model(auc, power):
     assert_allclose(hits.power, power, atol=1e-12)
 
 
+def test_a_metric_without_a_null_distribution_has_no_search():
+    with pytest.raises(ValueError, match=r"Recall at precision 0.2 has no exact null distribution"):
+        min_positives(prevalence=0.05, auc=0.75, metric="recall_at_precision@0.2")
+
+
 def test_hopeless_searches_are_refused():
     with pytest.raises(ValueError, match=r"prevalence must be at least 2\.2e-12"):
         min_positives(prevalence=1e-300, metric="recall@0.01", odds=3.0)
