@@ -11,7 +11,7 @@ from rates import lowest
 
 @pytest.mark.parametrize("kind", SHIFTS)
 def test_averages(kind, long):
-    n_data_sets = 1000 if long else 40
+    n_data_sets = 1000 if long else 20
     for counts in COUNTS if long else COUNTS[:1]:
         rates = average_coverage(counts, kind, n_data_sets, np.random.default_rng(1))
         assert min(rates.values()) >= lowest(n_data_sets, 0.93), (kind, counts)
@@ -19,7 +19,7 @@ def test_averages(kind, long):
 
 @pytest.mark.parametrize("kind", ["normal", "levels"])
 def test_weights(kind, long):
-    n_data_sets = 1000 if long else 40
+    n_data_sets = 1000 if long else 20
     for n_samples in (2000, 8000) if long else (2000,):
         rates = weighted_coverage(n_samples, kind, n_data_sets, np.random.default_rng(2))
         assert min(rates.values()) >= lowest(n_data_sets, 0.92), (kind, n_samples)
