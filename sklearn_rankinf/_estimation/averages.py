@@ -39,7 +39,7 @@ class ClassAverage:
     @classmethod
     def of(cls, metric: Metric, classes: Mapping[Any, Sample], ranker: int = 0) -> ClassAverage:
         """Average over classes by name, each with its own labels and scores of the same items."""
-        each = check_has_influence(metric.of_each_class()[0])
+        each = check_has_influence(metric.of_each_class()[0], "use the metric itself in each class")
         estimates, errors = [], []
         for name, sample in classes.items():
             check_both_classes(sample.rankings[0], f"the class {name!r}")

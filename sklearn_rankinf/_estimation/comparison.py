@@ -174,6 +174,7 @@ class MetricComparisonTestResult(DifferenceResult):
     query_differences: Floats | None = field(default=None, repr=False)
     pvalue_is_bound: bool = False
     _interval: Callable[[float], tuple[float, float]] = no_interval
+    _is_same_list: bool = False
 
     def verdict(
         self,
@@ -189,6 +190,9 @@ class MetricComparisonTestResult(DifferenceResult):
         ``"fail"`` if none of them does, and else ``"inconclusive"``. A ranker that does not meet it
         passes with a probability of at most half of ``1 - confidence_level``, as far as the
         coverage of the interval is as stated.
+
+        If both rankers order all samples in the same way, no metric of these samples differs, and
+        the limits are 0 and 0.
 
         Parameters
         ----------
@@ -222,11 +226,14 @@ class MetricComparisonTestResult(DifferenceResult):
         """
         own, reference = self.names
         difference, (low, high) = self.difference, self.confidence_interval(confidence_level)
+        if self._is_same_list:
+            low = high = 0.0
         if candidate is not None and check_option(candidate, "candidate", self.names) != own:
             own, reference = reference, own
-            difference, low, high = -difference, -high, -low
+            # A difference of 0 has no sign.
+            difference, low, high = 0.0 - difference, 0.0 - high, 0.0 - low
         n_units, unit = self.n_positives, "positives"
-        if self.prevalence is not None:
+        if self.prevalence is not None or self.metric.of_each_class()[1] is not None:
             n_units, unit = self.n_samples, "samples"
         if self.n_queries is not None:
             n_units, unit = self.n_queries, "queries"
@@ -240,6 +247,7 @@ class MetricComparisonTestResult(DifferenceResult):
             margin=margin,
             n_units=n_units,
             unit=unit,
+            is_scaled=not math.isnan(self.standard_error) or not self.metric.has_influence,
         )
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
@@ -297,6 +305,12 @@ class DifferenceOfAverages(Difference):
     @property
     def maximum(self) -> float:
         return self.averages[0].maximum
+
+    @property
+    def is_same_list(self) -> bool:
+        return all(
+            np.array_equal(sample.places(0), sample.places(1)) for sample in self.classes.values()
+        )
 
     has_errors = has_interval = True
 
@@ -571,5 +585,6 @@ def _compare(
         prevalence=both.prevalence,
         **both.of_queries(),
         _interval=found.interval or both.interval(),
+        _is_same_list=both.is_same_list,
         pvalue_is_bound=found.is_bound,
     )

@@ -215,6 +215,11 @@ class Difference:
         return partial(_mover_limits, *self.of_each(), self.correlation)
 
     @property
+    def is_same_list(self) -> bool:
+        """Whether both rankers order all items in the same way."""
+        return np.array_equal(self.sample.places(0), self.sample.places(1))
+
+    @property
     def has_interval(self) -> bool:
         has_limits = self.metric.has_influence or self.sample.design.is_simple
         return has_limits and not self.metric.of_one_item and self.sample.has_both
@@ -501,6 +506,7 @@ class Runs:
     draws: Draws
 
     units, purpose, has_both, prevalence = "queries", " over queries", True, None
+    is_same_list = False
 
     @property
     def measured(self) -> Metric:

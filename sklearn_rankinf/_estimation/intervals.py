@@ -178,6 +178,7 @@ def metric_interval(
     influence value of a sample, centred in its class at the weighted mean, is multiplied by its
     weight, as if it were a cluster of so many equal samples. With m replaced by Kish's effective
     number of positives, :math:`(\sum w)^2 / \sum w^2`, the intervals are those for clusters. The
+    cut-off of a fraction is rounded up to a multiple of the mean weight. The
     weights must be known from the design. The coverage is too low if few positives of large weight
     score low. Weights that say how much an error costs are no sampling
     design, and numbers of copies need the copies as samples.
@@ -253,8 +254,6 @@ def metric_interval(
         )
     each, average = chosen.of_each_class()
     check_of_many_items(each)
-    is_dependent = clusters is not None or sample_weight is not None
-    method = choose_method(each, method, is_dependent, prevalence)
     sample = Sample.read(
         y_true,
         y_score,
@@ -264,6 +263,7 @@ def metric_interval(
         clusters=clusters,
         sample_weight=sample_weight,
     ).with_weight()
+    method = choose_method(each, method, not sample.design.is_simple, prevalence)
     check_weights(each, sample.design)
     if sample.n_classes > 1:
         if prevalence is not None:

@@ -501,7 +501,7 @@ class _Family:
             warn_of_unknown_errors("Comparisons need standard errors", "all p-values are 1")
         values, each = np.array([one.value for one in estimates]), metric.of_each_class()[0]
         scaled, slope, back = scaled_for_tests(each, estimates)
-        df = max(estimates[0].df, 0.0)
+        df = max(min(estimate.df for estimate in estimates), 0.0)
         known = np.nan_to_num(covariance) * np.outer(slope, slope)
         way = recommended_interval(each, design)
         return cls(metric, values, covariance, scaled, known, df, back, estimates, way)

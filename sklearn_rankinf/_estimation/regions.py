@@ -158,7 +158,7 @@ class Region:
         part with the observed value, and of the last part. Recall is 0 if the first part reaches
         the top, and 1 if all samples together have the precision.
         """
-        if precision * self.n_samples <= self.n_positives:
+        if precision * self.n_samples <= self.n_positives * (1.0 + 1e-12):
             return 1.0, 1.0
         line = precision * self.k / self.n_positives
         excess = np.minimum(self.high - line, line - self.low)

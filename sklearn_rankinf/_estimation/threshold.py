@@ -81,10 +81,9 @@ class ThresholdIntervalResult(Result):
             f"The score of {self.n_above} of {self.n_samples} samples is at least "
             f"{self.threshold:g}."
         )
-        if not self.n_above:
-            return
+        precision = (f"precision{place}", self.precision, self.precision_low, self.precision_high)
         for name, value, low, high in (
-            (f"precision{place}", self.precision, self.precision_low, self.precision_high),
+            *([precision] if self.n_above else []),
             ("recall", self.recall, self.recall_low, self.recall_high),
             (
                 "false-positive rate",
@@ -183,7 +182,8 @@ def threshold_interval(
     Their recall is 0.32 (95 % confidence interval 0.208 to 0.458).
     Their false-positive rate is 0.02 (95 % confidence interval 0.0106 to 0.0376).
     """
-    threshold = check_real(threshold, "threshold")
+    # Whole numbers beyond 2**53 are compared exactly.
+    exact, threshold = threshold, check_real(threshold, "threshold")
     if math.isnan(threshold):
         raise ValueError("threshold must be a number; got nan.")
     prevalence, level = check_prevalence(prevalence), check_confidence_level(confidence_level)
@@ -192,7 +192,7 @@ def threshold_interval(
         raise TypeError("y_true must be labels, not a ranking, which has no scores.")
     check_both_classes(sample.rankings[0])
     m, n0 = sample.n_positives, sample.n_items - sample.n_positives
-    above = np.asarray(sample.scores[0]) >= threshold
+    above = np.asarray(sample.scores[0]) >= (exact if isinstance(exact, int) else threshold)
     hits, n_above = int(np.sum(above & sample.positive)), int(above.sum())
     misses = n_above - hits
     share = m / sample.n_items if prevalence is None else prevalence

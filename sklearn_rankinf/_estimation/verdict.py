@@ -83,12 +83,12 @@ class ComparisonVerdict(Result):
     confidence_level : float
         Nominal coverage of the interval.
     n_needed : int or None
-        Number of positives, or of queries, that would make an inconclusive verdict conclusive if
-        the difference remained the same, for an interval whose width is inversely proportional to
-        the square root of this number; None for other verdicts.
+        Number of positives, samples or queries that would make an inconclusive verdict conclusive
+        if the difference remained the same, for an interval whose width is inversely proportional
+        to the square root of this number; None for other verdicts, and without a standard error.
     unit : {"positives", "queries", "samples"}
-        What is counted by `n_needed` and `n_units`; samples at another prevalence, with the same
-        share of positives.
+        What is counted by `n_needed` and `n_units`; samples at another prevalence, and of averages
+        over classes, with the same shares of positives.
     n_units : int
         Their number in the comparison.
 
@@ -159,15 +159,22 @@ def verdict_on(
     margin: float | None,
     n_units: int,
     unit: str,
+    is_scaled: bool = True,
 ) -> ComparisonVerdict:
-    """Verdict on the candidate by the limits of its difference from the reference."""
+    """Verdict on the candidate by the limits of its difference from the reference.
+
+    The number of units that are needed is known if the interval is scaled by a standard error.
+    """
     rule = _REQUIREMENTS[check_option(require, "require", _REQUIREMENTS)]
     if margin is None and rule.needs_margin:
         raise ValueError(
             f"require={require!r} needs a margin: pass the smallest difference, in units of the "
             "metric, that matters."
         )
-    margin = 0.0 if margin is None else check_positive(margin, "margin")
+    if rule.needs_margin or margin:
+        margin = check_positive(margin, "margin")
+    else:
+        margin = 0.0
     low, high = limits
     lowest, highest = rule.bounds(margin)
     outcome = "inconclusive"
@@ -176,7 +183,7 @@ def verdict_on(
     elif high <= lowest or low >= highest:
         outcome = "fail"
     factor = math.nan
-    if outcome == "inconclusive":
+    if outcome == "inconclusive" and is_scaled:
         factor = _factor_of_units(difference, low, high, lowest, highest)
     return ComparisonVerdict(
         outcome=outcome,

@@ -62,8 +62,8 @@ def as_metric(metric: Any) -> Metric:
     if average is not None:
         remedy = metric.replace(f"_{average}", "") if isinstance(metric, str) else each
         raise ValueError(
-            f"metric={metric!r} is an average over classes, which is not computed here: "
-            f"pass metric={remedy!r} and the labels of one class."
+            f"metric={metric!r} is an average over classes, which a single class and "
+            f"queries do not have: pass metric={remedy!r} and the labels of one class."
         )
     return found
 

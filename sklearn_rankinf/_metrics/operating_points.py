@@ -242,7 +242,7 @@ class PrecisionAtRecall(_ListedPoint):
         return values
 
     def _wanted(self, n_positives: int) -> int:
-        return math.ceil(self.point * n_positives - _WHOLE)
+        return max(math.ceil(self.point * n_positives - _WHOLE), 1)
 
     def _certain(self, n_samples: int, n_positives: int) -> tuple[int, int]:
         return self._wanted(n_positives), n_positives

@@ -96,13 +96,13 @@ class CallableMetric(Metric):
         Parameters
         ----------
         average : {"macro", "weighted", "micro"} or None
-            The mean over the classes, the mean weighted by their numbers of samples, or the metric
-            of all classes' samples in one list, as in scikit-learn; None for no average.
+            The mean over the classes, the mean weighted by their numbers of positives, or the
+            metric of all classes' samples in one list, as in scikit-learn; None for no average.
 
         Returns
         -------
         metric : metric
-            The average, for `metric_test` and `make_significance_scorer`.
+            The average, for tests, scorers, and, but for ``"micro"``, intervals and comparisons.
 
         Raises
         ------

@@ -31,7 +31,6 @@ from sklearn_rankinf._ranking.validation import (
     mark_positives,
     numbered,
     read_predictions,
-    typed,
 )
 from sklearn_rankinf._statistics import Floats, Integers, cached_property
 
@@ -294,7 +293,8 @@ class Sample:
         if not isinstance(y_score, Mapping):
             raise TypeError(
                 "y_score must be a dict with an array of shape (n_samples, n_classes) for each "
-                f"ranker, because the metric is an average over classes; got {typed(y_score)}."
+                "ranker, because the metric is an average over classes; got "
+                f"{type(y_score).__name__}."
             )
         tables = []
         for name, table in y_score.items():

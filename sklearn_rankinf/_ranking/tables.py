@@ -59,11 +59,26 @@ def _n_columns(values: Any) -> int:
 def as_label_table(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray[np.bool_], NDArray[Any]]:
     """Read multiclass labels, or an indicator matrix, and the scores of every class."""
     scores = _as_score_table(y_score)
+    _check_order_of_columns(class_names(y_true), y_score)
     if _n_columns(y_true) > 1:
         labels = _indicators(y_true, scores.shape)
     else:
         labels = _one_column_a_class(as_labels(y_true), scores.shape)
     return labels, scores
+
+
+def _check_order_of_columns(classes: list[Any], y_score: Any) -> None:
+    """Raise an error for a frame whose columns are the classes in another order."""
+    columns, classes = ([str(name) for name in names] for names in (_names_of(y_score), classes))
+    if columns != classes and sorted(columns) == sorted(classes):
+        raise ValueError(
+            f"The columns of y_score are the classes in another order, {', '.join(columns)} in "
+            f"place of {', '.join(classes)}: order them as the classes of y_true."
+        )
+
+
+def _names_of(table: Any) -> list[Any]:
+    return list(getattr(table, "columns", ()))
 
 
 def _as_score_table(y_score: Any) -> NDArray[Any]:

@@ -273,14 +273,16 @@ def compare(arguments: argparse.Namespace) -> int:
     summaries = [result.summary()]
     if verdict is not None:
         summaries.append(verdict.summary())
-        _write_step_summary(verdict, result.metric)
     if arguments.json:
         _print_json(found)
     else:
         for text in [*parts, *summaries]:
             shown = with_fraction(text, result.metric, getattr(metric, "k", None))
             print(shown if text in parts else wrapped(shown))
-    return 0 if verdict is None else _STATUS[verdict.outcome]
+    if verdict is None:
+        return 0
+    _write_step_summary(verdict, result.metric)
+    return _STATUS[verdict.outcome]
 
 
 def _write_step_summary(verdict: ComparisonVerdict, metric: Metric) -> None:
@@ -300,8 +302,12 @@ def _write_step_summary(verdict: ComparisonVerdict, metric: Metric) -> None:
     }
     rows = [cells.keys(), ["---"] * len(cells), cells.values()]
     lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-    with open(path, "a", encoding="utf-8") as file:
-        file.write("\n".join([*lines, "", verdict.summary(), "", ""]))
+    try:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write("\n".join([*lines, "", verdict.summary(), "", ""]))
+    except OSError as error:
+        reason = error.strerror or error
+        print(f"rankinf compare: warning: cannot write {path}: {reason}", file=sys.stderr)
 
 
 def _warn_of_reversed_scores(table: Table) -> None:

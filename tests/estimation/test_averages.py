@@ -237,5 +237,25 @@ def test_what_comparisons_refuse(given, options, error, message):
 def test_intervals_refuse_the_average_of_all_in_one_list():
     with pytest.raises(ValueError, match=r"ranks the samples of all classes in one list.*'macro'"):
         metric_interval(*sample(), metric="average_precision_micro")
-    with pytest.raises(ValueError, match="is an average over classes, which is not"):
+    with pytest.raises(ValueError, match="is an average over classes, which a single class"):
         metric_interval(*sample(), metric="average_precision_macro", groups=np.arange(N) % 3)
+
+
+def test_the_order_of_rankers_does_not_matter():
+    """Degrees of freedom differ between rankers; the smallest count."""
+    y_true, _ = sample()
+    a, b = rankers()["a"], rankers()["c"]
+    one = metric_multiple_comparison_test(y_true, {"a": a, "b": b}, metric="roc_auc_macro")
+    other = metric_multiple_comparison_test(y_true, {"b": b, "a": a}, metric="roc_auc_macro")
+    assert one.pvalue[0] == pytest.approx(other.pvalue[0], rel=1e-6)
+    assert one.low[0] == pytest.approx(-other.high[0], rel=1e-6)
+
+
+def test_columns_in_another_order_are_refused():
+    y_true, y_score = sample()
+    names = np.array(["x", "y", "z"])[y_true]
+    frame = pd.DataFrame(y_score, columns=["x", "y", "z"])
+    expected = metric_interval(names, y_score, metric="roc_auc_macro").statistic
+    assert metric_interval(names, frame, metric="roc_auc_macro").statistic == expected
+    with pytest.raises(ValueError, match="in another order, z, y, x in place of x, y, z"):
+        metric_interval(names, frame[["z", "y", "x"]], metric="roc_auc_macro")

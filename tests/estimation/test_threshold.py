@@ -69,7 +69,10 @@ def test_none_and_all_above():
     assert (none.n_above, none.recall, none.false_positive_rate) == (0, 0.0, 0.0)
     assert math.isnan(none.precision)
     assert (none.precision_low, none.precision_high) == (0.0, 1.0)
-    assert none.summary() == "The score of 0 of 40 samples is at least 2."
+    first, recall, rate = none.summary().splitlines()
+    assert first == "The score of 0 of 40 samples is at least 2."
+    assert recall.startswith("Their recall is 0 (95 % confidence interval 0 to 0.")
+    assert rate.startswith("Their false-positive rate is 0 (")
     every = threshold_interval(*counts(4, 8, 6, 32), threshold=-np.inf)
     assert (every.n_above, every.recall, every.precision) == (40, 1.0, 0.2)
     assert every.precision_low < 0.2 <= every.precision_high < 0.3
@@ -104,3 +107,8 @@ def test_coverage_of_precision_is_exact_over_all_counts():
 def test_wrong_arguments(data, options, error, message):
     with pytest.raises(error, match=message):
         threshold_interval(*data, **options)
+
+
+def test_large_whole_numbers_are_compared_exactly():
+    found = threshold_interval([1, 0, 1, 0], [10**18 + 1, 10**18, 3, 4], threshold=10**18 + 1)
+    assert found.n_above == 1

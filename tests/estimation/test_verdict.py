@@ -100,6 +100,27 @@ def test_equal_runs_are_not_worse_and_not_better():
     assert result.verdict(require="better").outcome == "fail"
 
 
+@pytest.mark.parametrize("metric", ["average_precision", "dcg", "recall_at_fpr@0.1"])
+@pytest.mark.parametrize("candidate", ["new", "old"])
+def test_the_same_list_passes(metric, candidate):
+    y_true, score = np.arange(40) < 8, np.sin(np.arange(40.0))
+    rankers = {"new": score, "old": 2.0 * score}
+    result = metric_comparison_test(y_true, rankers, metric=metric, n_resamples=19)
+    found = result.verdict(margin=1e-9, candidate=candidate)
+    assert (found.outcome, found.low, found.high) == ("pass", 0.0, 0.0)
+    assert "(difference 0, 95 % confidence interval 0 to 0)" in found.summary()
+    assert result.verdict(require="better", margin=0.0).outcome == "fail"
+
+
+def test_without_a_standard_error_no_number_is_needed():
+    y_true = np.arange(60) < 1
+    a, b = np.sin(np.arange(60.0)), np.cos(np.arange(60.0))
+    result = metric_comparison_test(y_true, {"a": a, "b": b}, n_resamples=19)
+    assert math.isnan(result.standard_error)
+    found = result.verdict(margin=0.1)
+    assert (found.outcome, found.n_needed) == ("inconclusive", None)
+
+
 def test_without_an_interval_nothing_is_concluded():
     y_true = np.arange(40) < 1
     a, b = np.sin(np.arange(40.0)), np.cos(np.arange(40.0))
@@ -128,6 +149,7 @@ def test_positives_are_counted_without_queries():
         ({}, ValueError, "require='not_worse' needs a margin: pass the smallest difference"),
         ({"require": "equivalent"}, ValueError, "require='equivalent' needs a margin"),
         ({"margin": 0.0}, ValueError, "margin must be finite and larger than 0; got 0.0"),
+        ({"margin": -1, "require": "better"}, ValueError, "margin must be finite and larger than"),
         ({"margin": "small"}, TypeError, "margin must be a number; got 'small'"),
         ({"margin": 0.1, "require": "not-worse"}, ValueError, "require must be one of 'not_worse'"),
         ({"margin": 0.1, "candidate": "b"}, ValueError, "candidate must be one of 'new', 'old'"),
