@@ -175,8 +175,8 @@ def state_pvalue(log10_pvalue: float, is_bound: bool = False, is_guaranteed: boo
 
 
 def format_value(value: float) -> str:
-    """Format a value with three significant digits."""
-    return f"{value:.3g}"
+    """Format a value with three significant digits, or as a whole number from a thousand on."""
+    return f"{value:.0f}" if 999.5 <= abs(value) < 1e6 else f"{value:.3g}"
 
 
 def state_drawn_pvalue(pvalue: float, n_drawn: int) -> str:

@@ -10,6 +10,7 @@ from sklearn_rankinf import (
     NullDistributionDisplay,
     average_precision_test,
     best_candidate_test,
+    items_to_examine,
     metric_comparison_test,
     metric_interval,
     metric_test,
@@ -17,6 +18,7 @@ from sklearn_rankinf import (
     rank_significance_report,
     recall_at_k_test,
 )
+from sklearn_rankinf._results import format_value
 
 RNG = np.random.default_rng(3)
 Y = np.arange(400) < 40
@@ -131,3 +133,12 @@ def test_legends_state_bounds():
         **B99,
     )
     NullDistributionDisplay(several).plot()
+
+
+def test_counts_of_thousands_have_no_exponent():
+    y_true = np.arange(4000) < 40
+    found = items_to_examine(y_true, np.sin(np.arange(4000.0)), recall=0.5)
+    assert found.high >= 1000
+    assert f" to {found.high}; region" in found.summary()
+    numbers = {999.6: "1000", 999.4: "999", 1234.6: "1235", -2500.0: "-2500", 2e7: "2e+07"}
+    assert {value: format_value(value) for value in numbers} == numbers
