@@ -27,6 +27,7 @@ from sklearn_rankinf._statistics import (
     Integers,
     enrichment_at_k_influence,
     hits_up_to,
+    log_level,
     log_pmf,
     log_tail,
     precision_at_k_influence,
@@ -368,8 +369,7 @@ class ReciprocalRank(CallableMetric):
         self, alpha: float, n_samples: int, n_positives: int
     ) -> tuple[float, int, int]:
         ranks = range(1, n_samples - n_positives + 1)
-        # As for hits at k, a tail of probability 1 is above every level.
-        level = min(math.log(alpha * (1.0 + 1e-12)), -np.finfo(float).tiny)
+        level = float(log_level(alpha))
         k = bisect_right(ranks, level, key=lambda k: float(log_tail(1, n_samples, n_positives, k)))
         return (1.0 / k if k else math.nan), 1, k
 

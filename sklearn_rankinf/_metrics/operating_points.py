@@ -25,6 +25,7 @@ from sklearn_rankinf._statistics import (
     HitValues,
     Integers,
     hits_around_blocks,
+    log_level,
     log_pmf,
     log_tail,
     sorted_atoms,
@@ -264,8 +265,8 @@ class PrecisionAtRecall(_ListedPoint):
         self, alpha: float, n_samples: int, n_positives: int
     ) -> tuple[float, int, int]:
         n, m, h = n_samples, n_positives, self._wanted(n_positives)
-        ranks = range(h, n - m + h)
-        k = h - 1 + bisect_right(ranks, _log(alpha), key=lambda k: float(log_tail(h, n, m, k)))
+        ranks, level = range(h, n - m + h), float(log_level(alpha))
+        k = h - 1 + bisect_right(ranks, level, key=lambda k: float(log_tail(h, n, m, k)))
         return (h / k if k >= h else math.nan), h, k
 
 
@@ -372,7 +373,7 @@ class RecallAtFpr(_ListedPoint):
         # The less probable a number of hits, the larger it is.
         h = 1 + bisect_left(
             range(1, m + 1),
-            -_log(alpha),
+            -float(log_level(alpha)),
             key=lambda h: -float(log_tail(h, n, m, h + passed)),
         )
         return (h / m if h <= m else math.nan), h, h + passed
@@ -454,8 +455,3 @@ class RecallAtPrecision(OperatingPoint):
 
 def _parts(blocks: HitBlocks) -> tuple[Integers, Integers, Integers, Integers]:
     return blocks.starts, blocks.sizes, blocks.before, blocks.hits
-
-
-def _log(alpha: float) -> float:
-    """Logarithm of a level; a tail of probability 1 is above every level, as for hits at k."""
-    return min(math.log(alpha * (1.0 + 1e-12)), -np.finfo(float).tiny)

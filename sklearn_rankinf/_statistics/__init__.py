@@ -27,6 +27,7 @@ from sklearn_rankinf._statistics.hypergeometric import (
     binomial_tail,
     log_binomial,
     log_binomial_pmf,
+    log_level,
     log_pmf,
     log_probability_of_hits,
     log_rarity,

@@ -184,17 +184,25 @@ def n_terms_of_tail(h: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike) -> I
     return np.asarray(np.minimum(np.ceil(n_terms).astype(np.int64), table.highest - table.h + 1))
 
 
+def log_level(alpha: ArrayLike) -> Floats:
+    """Logarithm of a level, for tails that are equal to it up to rounding.
+
+    A tail of probability 1 is above every level, also above the level 1.
+    """
+    with np.errstate(divide="ignore"):
+        most = np.log(np.asarray(alpha, dtype=float) * (1.0 + 1e-12))
+    return np.asarray(np.minimum(most, -np.finfo(float).tiny))
+
+
 def min_hits(alpha: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike) -> Integers:
     """Smallest h with ``P(H >= h) <= alpha``; the largest possible h plus 1 if there is none."""
     level, total, hits, drawn = np.broadcast_arrays(
         np.asarray(alpha, dtype=float), *(np.asarray(x, dtype=np.int64) for x in (n, m, k))
     )
-    with np.errstate(divide="ignore"):
-        # A tail of probability 1 is above every level, also above the level 1.
-        log_level = np.minimum(np.log(level * (1.0 + 1e-12)), -np.finfo(float).tiny)
+    most = log_level(level)
     mean, deviation = mean_and_deviation(total, hits, drawn)
     needed = smallest(
-        lambda h: log_tail(h, total, hits, drawn) <= log_level,
+        lambda h: log_tail(h, total, hits, drawn) <= most,
         np.maximum(0, drawn - (total - hits)),
         np.minimum(drawn, hits) + 1,
         mean - ndtri(np.clip(level, 1e-300, 1.0 - 1e-16)) * deviation,
