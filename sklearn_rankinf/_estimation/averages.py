@@ -104,6 +104,12 @@ class ClassAverage:
         return float(low), float(high)
 
 
+def covariance_of_averages(averages: Sequence[ClassAverage]) -> Floats:
+    """Covariance matrix of the averages of several rankers of the same items."""
+    errors = np.stack([average.error for average in averages], axis=1)
+    return np.asarray(errors.T @ errors)
+
+
 def interval_of_average(
     metric: Metric,
     sample: Sample,

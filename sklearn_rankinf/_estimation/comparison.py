@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._estimation.averages import ClassAverage
+from sklearn_rankinf._estimation.averages import ClassAverage, covariance_of_averages
 from sklearn_rankinf._estimation.comparison_methods import (
     COMPARISONS,
     Compared,
     ComparisonMethod,
     Difference,
     Runs,
+    correlation_of,
     difference_of,
     no_interval,
     swap_sampler,
@@ -291,8 +292,7 @@ class DifferenceOfAverages(Difference):
 
     @cached_property
     def covariance(self) -> Floats:
-        errors = np.stack([average.error for average in self.averages], axis=1)
-        return np.asarray(errors.T @ errors)
+        return covariance_of_averages(self.averages)
 
     @property
     def n_positives(self) -> int:
@@ -316,9 +316,7 @@ class DifferenceOfAverages(Difference):
 
     @property
     def correlation(self) -> float:
-        (one, both), (_, other) = self.covariance
-        scale = math.sqrt(one * other)
-        return both / scale if scale > 0.0 else math.nan
+        return correlation_of(self.covariance)
 
     def of_each(self) -> tuple[IntervalMethod, tuple[Any, ...]]:
         each, _ = self.metric.of_each_class()

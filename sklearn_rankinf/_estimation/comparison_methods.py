@@ -229,14 +229,19 @@ class Difference:
         """Correlation of the two values for the limits of their difference."""
         if not self.metric.has_influence:
             return correlation_at_point(self.metric, self.values, self.sample)
-        (one, both), (_, other) = self.covariance
-        scale = math.sqrt(one * other)
-        return both / scale if scale > 0.0 else math.nan
+        return correlation_of(self.covariance)
 
     def of_each(self) -> tuple[IntervalMethod, tuple[Estimate, ...]]:
         """The method of the interval of each value, and the estimates."""
         estimates = (Estimate.of_sample(self.metric, self.sample, ranker) for ranker in (0, 1))
         return recommended_interval(self.metric, self.sample.design), tuple(estimates)
+
+
+def correlation_of(covariance: Floats) -> float:
+    """Correlation of two values; nan if one of them has no variance."""
+    (one, both), (_, other) = covariance
+    scale = math.sqrt(one * other)
+    return both / scale if scale > 0.0 else math.nan
 
 
 class DifferenceInPopulation(Difference):

@@ -443,10 +443,7 @@ def _check_fraction(
     n, m = size
     fraction: float = metric.k  # type: ignore[attr-defined]
     if fraction >= 1:
-        raise ValueError(
-            f"{metric.title} counts samples, whose number means nothing at another prevalence: "
-            f"pass a fraction of the population, such as {type(metric).__name__}(0.01)."
-        )
+        raise ValueError(_needs_fraction(metric, "at another prevalence"))
     check_top_fraction(n - m, fraction)
 
 
@@ -542,10 +539,15 @@ def check_sample(metric: Any, size: tuple[int, int], prevalence: float | None, m
 def check_weights(metric: Metric, design: Design) -> None:
     """Raise an error for a number of samples as the cut-off of samples with weights."""
     if design.weights is not None and isinstance(getattr(metric, "k", None), int):
-        raise ValueError(
-            f"{metric.title} counts samples, whose number means nothing if they have weights: pass "
-            f"a fraction of the population, such as {type(metric).__name__}(0.01)."
-        )
+        raise ValueError(_needs_fraction(metric, "if they have weights"))
+
+
+def _needs_fraction(metric: Metric, where: str) -> str:
+    """Text of the error about a cut-off that is a number of samples."""
+    return (
+        f"{metric.title} counts samples, whose number means nothing {where}: pass a fraction of "
+        f"the population, such as {type(metric).__name__}(0.01)."
+    )
 
 
 def estimate_of(metric: Any, sample: Sample, prevalence: float | None) -> Estimate:

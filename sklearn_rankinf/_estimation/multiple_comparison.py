@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit, stdtr, stdtrit
 
-from sklearn_rankinf._estimation.averages import ClassAverage
+from sklearn_rankinf._estimation.averages import ClassAverage, covariance_of_averages
 from sklearn_rankinf._estimation.comparison_methods import (
     on_g_scale,
     warn_of_unknown_errors,
@@ -485,8 +485,8 @@ class _Family:
         sample = next(iter(classes.values()))
         rankers = range(len(sample.scores))
         averages = [ClassAverage.of(metric, classes, ranker) for ranker in rankers]
-        errors = np.stack([average.error for average in averages], axis=1)
-        return cls._of(averages[0].metric, averages, errors.T @ errors, sample.design)
+        covariance = covariance_of_averages(averages)
+        return cls._of(averages[0].metric, averages, covariance, sample.design)
 
     @classmethod
     def _of(
