@@ -63,6 +63,7 @@ from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
 from sklearn_rankinf._plot.power import PowerDisplay
 from sklearn_rankinf._plot.top_k import TopKSignificanceDisplay
 from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._ranking.runs import align_runs
 from sklearn_rankinf._report.report import rank_significance_report
 from sklearn_rankinf._significance.metric_test import metric_test
 from sklearn_rankinf._significance.min_hits import min_hits_at_k
@@ -114,6 +115,7 @@ __all__ = [
     "RocAuc",
     "TopKSignificanceDisplay",
     "adjusted_average_precision_score",
+    "align_runs",
     "ap_null_distribution",
     "average_precision_at_k_score",
     "average_precision_neg_log10_pvalue",

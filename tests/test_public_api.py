@@ -46,6 +46,7 @@ SIGNATURES = {
     "Ranking.from_counts": "(tie_sizes, hits)",
     "Ranking.from_dask": ("(y_true, y_score, *, pos_label=1, counts='all', max_distinct=10000000)"),
     "Ranking.from_scores": "(y_true, y_score, *, pos_label=1)",
+    "align_runs": "(qrels, runs, *, relevance_level=1, judged_only=False, ties='expected')",
     "average_precision_at_k_score": ("(y_true, y_score=None, *, k, normalize='min', pos_label=1)"),
     "min_detectable_odds": (
         "(n_samples, n_positives, *, metric='average_precision', alpha=0.05, power=0.8, "

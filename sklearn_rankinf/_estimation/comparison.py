@@ -380,7 +380,9 @@ def metric_comparison_test(
         that of the sample, as in case-control and downsampled samples; for the metrics of
         :func:`metric_interval` with a prevalence. The rankers are compared by their values there.
     groups : array-like of shape (n_samples,), optional
-        Query of each sample: two runs are compared by the mean of the metric over queries.
+        Query of each sample: two runs are compared by the mean of the metric over queries. Items
+        that a run did not retrieve have the score -inf, and DCG and NDCG accept grades of
+        relevance; see :func:`align_runs`.
     strata : array-like of shape (n_samples,), optional
         Stratum of each sample, for samples with fixed numbers of positives and negatives per
         stratum: influence values are centred within strata. Swaps exchange the two ranks of one
@@ -512,7 +514,14 @@ def metric_comparison_test(
     design: dict[str, Any] = {"strata": strata, "clusters": clusters}
     if average is None:
         sample = Sample.read(
-            y_true, y_score, pos_label=pos_label, columns="rankers", groups=groups, **design
+            y_true,
+            y_score,
+            pos_label=pos_label,
+            columns="rankers",
+            takes_grades=groups is not None and chosen.takes_grades,
+            takes_unretrieved=groups is not None,
+            groups=groups,
+            **design,
         )
     else:
         classes = Sample.read_classes(y_true, y_score, **design)

@@ -520,7 +520,7 @@ class Runs:
     @classmethod
     def of(cls, metric: Metric, sample: Sample, draws: Draws) -> Runs:
         """Evaluate the metric in each query."""
-        values = values_of_queries(metric, sample.lists_of_queries)
+        values = values_of_queries(metric, sample)
         check_several_queries(len(values))
         return cls(metric, sample, values, _clusters_of_queries(sample.design), draws)
 

@@ -98,7 +98,8 @@ def metric_interval(
         ROC AUC, which is the same at every prevalence.
     groups : array-like of shape (n_samples,), optional
         Query of each sample. The interval is then that of the mean over queries, and the queries
-        are the sampled units.
+        are the sampled units. Items that the ranker did not retrieve have the score -inf, and DCG
+        and NDCG accept grades of relevance; see :func:`align_runs`.
     clusters : array-like of shape (n_samples,), optional
         Cluster of each sample, such as its patient. Only samples of different clusters are
         independent.
@@ -241,10 +242,17 @@ def metric_interval(
     if groups is not None:
         chosen = as_metric(metric)
         check_queries_alone(clusters=clusters, sample_weight=sample_weight, prevalence=prevalence)
-        sample = Sample.read(y_true, y_score, pos_label=pos_label, groups=groups)
+        sample = Sample.read(
+            y_true,
+            y_score,
+            pos_label=pos_label,
+            takes_grades=chosen.takes_grades,
+            takes_unretrieved=True,
+            groups=groups,
+        )
         return interval_over_queries(
             chosen,
-            values_of_queries(chosen, sample.lists_of_queries)[:, 0],
+            values_of_queries(chosen, sample)[:, 0],
             (sample.n_items, sample.n_positives),
             confidence_level,
             method,

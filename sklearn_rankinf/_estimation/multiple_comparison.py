@@ -229,7 +229,9 @@ def metric_multiple_comparison_test(
         Coverage of the limits, simultaneous unless the correction is ``"none"``, and coverage of
         the set of rankers that may be best.
     groups : array-like of shape (n_samples,), optional
-        Query of each sample: runs are compared by the mean of the metric over queries.
+        Query of each sample: runs are compared by the mean of the metric over queries. Items that a
+        run did not retrieve have the score -inf, and DCG and NDCG accept grades of relevance; see
+        :func:`align_runs`.
     strata : array-like of shape (n_samples,), optional
         Stratum of each sample, for samples with fixed numbers of positives and negatives per
         stratum.
@@ -325,7 +327,14 @@ def metric_multiple_comparison_test(
         check_queries_alone(**design)
     if average is None:
         sample = Sample.read(
-            y_true, y_score, pos_label=pos_label, columns="rankers", groups=groups, **design
+            y_true,
+            y_score,
+            pos_label=pos_label,
+            columns="rankers",
+            takes_grades=groups is not None and chosen.takes_grades,
+            takes_unretrieved=groups is not None,
+            groups=groups,
+            **design,
         ).with_weight()
         classes = {pos_label: sample}
     else:
@@ -340,7 +349,7 @@ def metric_multiple_comparison_test(
     own = _pairs_of(names, reference)
     n_queries = None
     if groups is not None:
-        family = _Family.of_queries(chosen, values_of_queries(chosen, sample.lists_of_queries))
+        family = _Family.of_queries(chosen, values_of_queries(chosen, sample))
         n_queries = len(sample.design.names["groups"])
     elif average is not None:
         family = _Family.of_classes(chosen, classes)

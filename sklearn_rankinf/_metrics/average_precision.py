@@ -75,6 +75,7 @@ class AveragePrecision(WithCutOff, Statistic):
     is_of_population = True
     takes_weights = True
     has_exact_mean = True
+    of_open_lists = True
     k: Any = None
     normalize: str = "min"
 

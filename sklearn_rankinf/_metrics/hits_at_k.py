@@ -39,6 +39,7 @@ from sklearn_rankinf._statistics import (
 class _ShareOfHits(CallableMetric, HitsAtK):
     """Hits at k with the checks and names shared by recall, precision and other metrics."""
 
+    of_open_lists = True
     _quantity: ClassVar[str]
 
     def __post_init__(self) -> None:
@@ -188,6 +189,7 @@ class EnrichmentAtK(_ShareOfHits):
     1.0
     """
 
+    of_open_lists = False
     k: Any
     _quantity = "Enrichment"
 
@@ -320,6 +322,7 @@ class ReciprocalRank(CallableMetric):
     of_one_item = True
     distribution = "listed"
     has_exact_mean = True
+    of_open_lists = True
 
     @property
     def symbol(self) -> str:
@@ -336,6 +339,9 @@ class ReciprocalRank(CallableMetric):
         start = np.array([tie_sizes[:first].sum()])
         values = mean_reciprocals_of_firsts(start, tie_sizes[first : first + 1])
         return float(values[hits[first] - 1])
+
+    def of_retrieved(self, tie_sizes: Integers, hits: Integers, n_positives: int) -> float:
+        return self.evaluate(tie_sizes, hits)
 
     def hit_values(self, n_samples: int, n_positives: int, tie_sizes: Integers | None) -> HitValues:
         if tie_sizes is None:

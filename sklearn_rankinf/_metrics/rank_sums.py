@@ -267,6 +267,7 @@ class DiscountedCumulativeGain(WithCutOff, RankStatistic):
 
     takes_grades = True
     has_exact_mean = True
+    of_open_lists = True
     k: Any = None
     normalize: bool = False
 
@@ -305,6 +306,18 @@ class DiscountedCumulativeGain(WithCutOff, RankStatistic):
         if self.k is not None:
             starts, ends = np.minimum(starts, self.k), np.minimum(ends, self.k)
         return np.asarray(_sums_of_discounts(starts, ends) / self._ideal(n_positives))
+
+    def of_grades(self, tie_sizes: Integers, gains: Floats, grades: Floats) -> float:
+        """Sum of the gains times the mean discounts of their blocks, over that of sorted grades."""
+        plain = type(self)(self.k)
+        starts, n_samples = np.cumsum(tie_sizes) - tie_sizes, int(np.sum(tie_sizes))
+        value = float(gains @ plain.tied(starts, tie_sizes, n_samples, 1).linear)
+        if not self.normalize:
+            return value
+        best_first = np.sort(grades)[::-1]
+        ideal = float(best_first @ plain.weights(np.arange(1, grades.size + 1), n_samples, 1))
+        # The value of a perfect ranking bounds the sum up to rounding.
+        return min(value / ideal, 1.0) if ideal > 0.0 else 0.0
 
     def _ideal(self, n_positives: int) -> float:
         if not self.normalize or n_positives == 0:

@@ -1,8 +1,7 @@
-"""Values of metrics for rankings, queries and classes, and warnings where they are undefined."""
+"""Values of metrics for rankings and classes, and warnings where they are undefined."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Self
@@ -77,10 +76,6 @@ class AveragedMetric(Metric):
             )
         numbers = n_positives if self.average == "weighted" else np.ones(n_positives.size)
         return np.asarray(numbers / numbers.sum())
-
-
-# Number of queries that a warning names.
-_N_SHOWN = 5
 
 
 class CallableMetric(Metric):
@@ -221,36 +216,6 @@ def influence_of(metric: Statistic, ranking: Ranking) -> Influence:
     return delete_one_influence(statistic, ranking.tie_sizes, ranking.hits, is_sum=is_sum)
 
 
-def values_of_queries(metric: Metric, lists: Sequence[Mapping[Any, Ranking]]) -> Floats:
-    """Values of a metric for each query, one column for each ranker; 0 without positives."""
-    columns = [[float(value_of(metric, own)) for own in rankings.values()] for rankings in lists]
-    warn_of_undefined_queries(metric, lists[-1])
-    return np.array(columns).T
-
-
-def warn_of_undefined_queries(metric: Metric, rankings: Mapping[Any, Ranking]) -> None:
-    """Warn about queries without positives, or without negatives if the metric needs them."""
-    empty = [query for query, own in rankings.items() if own.n_positives == 0]
-    if empty:
-        warn_caller(
-            f"{len(empty)} of {len(rankings)} queries have no positives in y_true "
-            f"({_named(empty)}); their {metric.title_in_text} counts as 0.",
-            UndefinedMetricWarning,
-        )
-    full = [query for query, own in rankings.items() if own.n_positives == own.n_samples]
-    if full and metric.needs_misses:
-        warn_caller(
-            f"{len(full)} of {len(rankings)} queries have no negatives in y_true; their "
-            f"{metric.title_in_text} counts as {value_of(metric, rankings[full[0]]):.1f}: "
-            f"{_named(full)}.",
-            UndefinedMetricWarning,
-        )
-
-
-def _named(queries: list[Any]) -> str:
-    return ", ".join(map(repr, queries[:_N_SHOWN])) + (", ..." if len(queries) > _N_SHOWN else "")
-
-
 def check_has_influence(
     metric: Metric,
     remedy: str = "pass groups, the queries of several rankings, whose mean has an interval",
@@ -278,25 +243,6 @@ def without_errors(metric: Metric) -> str:
         f"{metric.title} of one ranking depends on the samples near one point, so its standard "
         "error is not reliable"
     )
-
-
-def check_queries_alone(**given: Any) -> None:
-    """Raise an error if something is given that cannot be combined with queries."""
-    for name, values in given.items():
-        if values is not None:
-            raise ValueError(
-                f"{name} cannot be combined with groups, which treats the queries as the sampled "
-                f"units: leave out {name}."
-            )
-
-
-def check_several_queries(n_queries: int) -> None:
-    """Raise an error if there is only one query to compare."""
-    if n_queries < 2:
-        raise ValueError(
-            "groups has only 1 query, but a comparison over queries needs at least 2: leave out "
-            "groups to compare the rankings of its samples."
-        )
 
 
 def check_of_user(statistic: Metric) -> None:

@@ -4,6 +4,7 @@ validation      readers of labels, scores, weights and counts, with one message 
 options         readers of numbers and options
 tables          labels and scores of several classes or rankers, with one column for each
 sample          labels, scores and design of items: the only reader of them
+runs            retrieval runs and relevance judgements, aligned to labels, scores and queries
 ranking         blocks of equal scores, best first, and the hits in each block
 estimators      scores of fitted models, and the rows of folds
 distributed     blocks of equal scores in dask collections
@@ -39,7 +40,8 @@ from sklearn_rankinf._ranking.options import (
     resolve_each_k,
     resolve_k,
 )
-from sklearn_rankinf._ranking.ranking import Ranking, ends_up_to, read_ranking
+from sklearn_rankinf._ranking.ranking import Ranking, ends_up_to, read_ranking, sums_by_block
+from sklearn_rankinf._ranking.runs import AlignedRuns, align_runs
 from sklearn_rankinf._ranking.sample import Design, Sample
 from sklearn_rankinf._ranking.tables import class_names, has_several_labels, holds_rankers
 from sklearn_rankinf._ranking.validation import (

@@ -303,9 +303,16 @@ def counts_by_block(
     positive: NDArray[np.bool_], scores: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Count the samples and the positives in each block of equal scores."""
+    return sums_by_block(positive, scores)
+
+
+def sums_by_block(
+    labels: NDArray[Any], scores: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Count the samples in each block of equal scores, and sum up their positives or grades."""
     order, tie_sizes = rank_order(scores)
-    starts = np.cumsum(tie_sizes) - tie_sizes
-    return tie_sizes, np.add.reduceat(positive[order].astype(np.int64), starts)
+    values = labels.astype(np.int64) if labels.dtype.kind == "b" else labels
+    return tie_sizes, np.add.reduceat(values[order], np.cumsum(tie_sizes) - tie_sizes)
 
 
 def _check_hits(tie_sizes: NDArray[np.int64], hits: NDArray[np.int64]) -> None:

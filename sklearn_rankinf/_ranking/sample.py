@@ -258,6 +258,7 @@ class Sample:
         pos_label: PosLabel = 1,
         columns: str = "",
         takes_grades: bool = False,
+        takes_unretrieved: bool = False,
         needs_ties: bool = True,
         **design: Any,
     ) -> Sample:
@@ -265,8 +266,9 @@ class Sample:
 
         The columns of the scores are those of one ranker by default, or of ``"classes"``,
         ``"rankers"`` or ``"predictions"``: a dict of predicted classes, which score 1 for positives
-        and 0 for negatives; ``"none"`` reads labels alone. Ties of negatives, which `needs_ties`,
-        matter for every null distribution.
+        and 0 for negatives; ``"none"`` reads labels alone. Items of queries that a ranker did not
+        retrieve have the score -inf, with `takes_unretrieved`. Ties of negatives, which
+        `needs_ties`, matter for every null distribution.
         """
         refuse_estimator(y_true)
         if columns in ("", "classes") and (isinstance(y_true, Ranking) or y_score is None):
@@ -280,10 +282,15 @@ class Sample:
             names, scores = class_names(y_true), list(table.T)
         elif takes_grades and has_grades(y_true):
             labels = as_relevances(y_true)[:, None]
-            names, scores = ["ranking"], [as_scores(y_score)]
-            check_lengths(len(labels), scores[0].size)
+            if columns == "rankers":
+                names, scores = _read_rankers(labels[:, 0] > 0.0, y_score, takes_unretrieved)
+            else:
+                names, scores = ["ranking"], [as_scores(y_score, "y_score", takes_unretrieved)]
+                check_lengths(len(labels), scores[0].size)
         else:
-            positive, names, scores = _read_binary(y_true, y_score, pos_label, columns)
+            positive, names, scores = _read_binary(
+                y_true, y_score, pos_label, columns, takes_unretrieved
+            )
             labels = positive[:, None]
         return cls(labels, tuple(scores), names, Design.read(len(labels), **design))
 
@@ -333,6 +340,11 @@ class Sample:
     @property
     def is_graded(self) -> bool:
         return self.counts is None and self.labels.dtype.kind == "f"
+
+    @property
+    def has_unretrieved(self) -> bool:
+        """Whether some items of queries have the score -inf and no rank."""
+        return any(bool(np.any(own == -math.inf)) for own in self.scores)
 
     @property
     def has_both(self) -> bool:
@@ -460,11 +472,11 @@ def _check_has_items(y_true: Any, y_score: Any, design: Mapping[str, Any]) -> No
 
 
 def _read_binary(
-    y_true: Any, y_score: Any, pos_label: PosLabel, columns: str
+    y_true: Any, y_score: Any, pos_label: PosLabel, columns: str, takes_unretrieved: bool
 ) -> tuple[NDArray[np.bool_], list[Any], list[NDArray[Any]]]:
     """Positives, names of the rankers, and their scores."""
     if columns in ("", "classes"):
-        positive, own = as_binary(y_true, y_score, pos_label)
+        positive, own = as_binary(y_true, y_score, pos_label, takes_unretrieved=takes_unretrieved)
         return positive, ["ranking"], [own]
     if columns == "predictions":
         positive, *classes = read_predictions(y_true, pos_label, **y_score)
@@ -478,14 +490,21 @@ def _read_binary(
     positive, _ = mark_positives(labels, pos_label)
     if columns == "none":
         return positive, [], []
-    names, given = _columns(y_score, labels.size)
+    return positive, *_read_rankers(positive, y_score, takes_unretrieved)
+
+
+def _read_rankers(
+    positive: NDArray[np.bool_], y_score: Any, takes_unretrieved: bool
+) -> tuple[list[Any], list[NDArray[Any]]]:
+    """Names and scores of rankers of items whose positives are known."""
+    names, given = _columns(y_score, positive.size)
     scores = []
     for name, own in zip(names, given, strict=True):
         try:
-            scores.append(as_binary(positive, own, True)[1])
+            scores.append(as_binary(positive, own, True, takes_unretrieved=takes_unretrieved)[1])
         except (TypeError, ValueError) as error:
             raise type(error)(f"Candidate {name!r}: {error}") from error
-    return positive, names, scores
+    return names, scores
 
 
 def _columns(y_score: Any, n_samples: int) -> tuple[list[Any], list[Any]]:

@@ -28,11 +28,15 @@ LARGEST_COUNT = 2**62
 
 
 def as_binary(
-    y_true: ArrayLike, y_score: ArrayLike, pos_label: PosLabel, name: str = "y_score"
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    pos_label: PosLabel,
+    name: str = "y_score",
+    takes_unretrieved: bool = False,
 ) -> tuple[NDArray[np.bool_], NDArray[Any]]:
     """Mark the positives of binary labels and read their scores."""
     _refuse_list_of_tables(y_score)
-    labels, scores = as_labels(y_true), as_scores(y_score, name)
+    labels, scores = as_labels(y_true), as_scores(y_score, name, takes_unretrieved)
     check_lengths(len(labels), len(scores), name)
     positive, _ = mark_positives(labels, pos_label)
     return positive, scores
@@ -155,7 +159,8 @@ def check_two_labels(distinct: list[Any], pos_label: PosLabel) -> None:
         raise ValueError(
             f"y_true holds {len(distinct)} different labels ({listed(distinct)}), but must hold "
             "two: call once per class, with y_true == label and the scores of that class "
-            "(of the metrics, only 'dcg' and 'ndcg' in metric_test accept grades of relevance)."
+            "(of the metrics, only 'dcg' and 'ndcg' accept grades of relevance, in metric_test and "
+            "over queries)."
         )
     if len(distinct) == 2 and pos_label not in distinct:
         raise ValueError(
@@ -230,15 +235,17 @@ def as_relevances(y_true: Any) -> NDArray[np.float64]:
     return grades
 
 
-def as_scores(y_score: Any, name: str = "y_score") -> NDArray[Any]:
+def as_scores(y_score: Any, name: str = "y_score", takes_unretrieved: bool = False) -> NDArray[Any]:
     """Read scores as an array of finite real numbers that compare exactly.
 
     NDArray[np.int64], fractions and decimals that no type of NumPy holds stay objects of Python.
+    With `takes_unretrieved` items may have the score -inf.
     """
-    return _as_reals(y_score, name, "drop such samples or give them a score")
+    remedy = "drop such samples or give them a score"
+    return _as_reals(y_score, name, remedy, takes_unretrieved)
 
 
-def _as_reals(values: Any, name: str, remedy: str) -> NDArray[Any]:
+def _as_reals(values: Any, name: str, remedy: str, takes_unretrieved: bool = False) -> NDArray[Any]:
     """Read a vector of finite real numbers without rounding them."""
     numbers = _as_vector(values, name)
     is_object = numbers.dtype == object
@@ -255,6 +262,8 @@ def _as_reals(values: Any, name: str, remedy: str) -> NDArray[Any]:
             f"{shown(numbers[:1].tolist()[0])}."
         )
     wrong = _not_finite(numbers)
+    if takes_unretrieved:
+        wrong &= np.asarray(numbers != -math.inf, dtype=bool)
     if wrong.any():
         raise ValueError(f"{name} must be finite; got {first_wrong(numbers, wrong)}: {remedy}.")
     return as_exact_numbers(numbers.tolist()) if is_object else numbers

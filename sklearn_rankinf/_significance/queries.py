@@ -193,7 +193,13 @@ def read_queries(
     """The sample with all queries, None if rankings are given, and the ranking of each query."""
     if not are_rankings(y_true):
         options |= {"takes_grades": metric.takes_grades, "groups": groups}
-        sample = Sample.read(y_true, y_score, **options)
+        sample = Sample.read(y_true, y_score, takes_unretrieved=True, **options)
+        if sample.has_unretrieved:
+            raise ValueError(
+                "y_score has items with the score -inf, which were not retrieved, and a test "
+                "against chance needs the number of all items: pass the rankings of "
+                "AlignedRuns.rankings, or give the other items of the collection the lowest score."
+            )
         return sample, sample.lists_of_queries[0]
     if y_score is not None or groups is not None:
         given = "y_score" if y_score is not None else "groups"

@@ -72,6 +72,9 @@ class Metric:
     counts_hits: ClassVar[bool] = False
     # Whether the mean over independent rankings has an exact null distribution.
     has_exact_mean: ClassVar[bool] = False
+    # Whether the retrieved items and the number of positives are sufficient, however many items
+    # were not retrieved.
+    of_open_lists: ClassVar[bool] = False
 
     def __repr__(self) -> str:
         """The class, and the parameters that differ from their defaults."""
@@ -135,6 +138,14 @@ class Metric:
     def evaluate(self, tie_sizes: Integers, hits: Integers) -> Any:
         """Value for a ranking given by the sizes of its blocks and the hits in them."""
         raise NotImplementedError(f"{type(self).__name__} must define evaluate().")
+
+    def of_retrieved(self, tie_sizes: Integers, hits: Integers, n_positives: int) -> Any:
+        """Value for the blocks of the retrieved items; other positives are counted, but add 0."""
+        raise NotImplementedError
+
+    def of_grades(self, tie_sizes: Integers, gains: Floats, grades: Floats) -> float:
+        """Value for the sums of grades in the blocks of a list, and the grades of all items."""
+        raise NotImplementedError
 
     def hit_values(self, n_samples: int, n_positives: int, tie_sizes: Integers | None) -> HitValues:
         """The values as a function of rows of hits at ascending places.
@@ -292,8 +303,10 @@ class Statistic(Metric):
         return sums.astype(float, copy=False)
 
     def evaluate(self, tie_sizes: Integers, hits: Integers) -> Any:
-        starts = np.cumsum(tie_sizes) - tie_sizes
-        n_samples, n_positives = int(np.sum(tie_sizes)), int(np.sum(hits))
+        return self.of_retrieved(tie_sizes, hits, int(np.sum(hits)))
+
+    def of_retrieved(self, tie_sizes: Integers, hits: Integers, n_positives: int) -> Any:
+        starts, n_samples = np.cumsum(tie_sizes) - tie_sizes, int(np.sum(tie_sizes))
         increments = self.tied(starts, tie_sizes, n_samples, n_positives)
         return float(increments.total(hits)) + self.offset(n_samples, n_positives)
 
@@ -418,9 +431,8 @@ class HitsAtK(Statistic):
         found = np.append(hits, 0)[straddler]
         return hits_before + found * counted / inside
 
-    def evaluate(self, tie_sizes: Integers, hits: Integers) -> Any:
-        divisor = self.divided_by(int(np.sum(tie_sizes)), int(np.sum(hits)))
-        value = self.count(tie_sizes, hits) / divisor
+    def of_retrieved(self, tie_sizes: Integers, hits: Integers, n_positives: int) -> Any:
+        value = self.count(tie_sizes, hits) / self.divided_by(int(np.sum(tie_sizes)), n_positives)
         return float(value)
 
 

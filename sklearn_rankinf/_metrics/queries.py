@@ -1,0 +1,111 @@
+"""Values of metrics for queries, and warnings where they are undefined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import UndefinedMetricWarning
+
+from sklearn_rankinf._metrics.values import value_of
+from sklearn_rankinf._ranking import Ranking, Sample, sums_by_block, warn_caller
+from sklearn_rankinf._statistics import Floats, Metric
+
+# Number of queries that a warning names.
+_N_SHOWN = 5
+
+
+def values_of_queries(metric: Metric, sample: Sample) -> Floats:
+    """Values of a metric for each query, one column for each ranker; 0 without positives."""
+    queries = list(sample.design.rows_of_queries().values())
+    columns = [
+        [_value_of_items(metric, sample.labels[own, 0], scores[own]) for own in queries]
+        for scores in sample.scores
+    ]
+    warn_of_undefined_queries(metric, sample.lists_of_queries[-1])
+    return np.array(columns).T
+
+
+def _value_of_items(metric: Metric, labels: NDArray[Any], scores: NDArray[Any]) -> float:
+    """Value of a metric for the items of a query, of which those with score -inf have no rank.
+
+    Positives without a rank add nothing, but they are counted, as in trec_eval.
+    """
+    if not labels.any():
+        return 0.0
+    retrieved = np.asarray(scores != -np.inf, dtype=bool)
+    is_open = not retrieved.all()
+    if is_open and not retrieved.any():
+        _check_of_open_lists(metric)
+        return 0.0
+    tie_sizes, gains = sums_by_block(labels[retrieved], scores[retrieved])
+    if is_open:
+        _check_of_open_lists(metric)
+        # Some of the other items, so that the list is longer than any cut-off.
+        tie_sizes = np.append(tie_sizes, (getattr(metric, "k", None) or 0) + 1)
+        gains = np.append(gains, 0)
+    statistic = metric.at(int(tie_sizes.sum()))
+    if labels.dtype.kind == "f":
+        return statistic.of_grades(tie_sizes, gains, labels)
+    if is_open:
+        return float(statistic.of_retrieved(tie_sizes, gains, int(labels.sum())))
+    return float(value_of(metric, Ranking(tie_sizes, gains)))
+
+
+def _check_of_open_lists(metric: Metric) -> None:
+    """Raise an error for a metric that needs the number of items that were not retrieved."""
+    reason = "items with the score -inf were not retrieved, and it is not known how many others"
+    if not metric.of_open_lists:
+        raise ValueError(
+            f"{metric.title} depends on the number of all items, but {reason}: use a metric of the "
+            "retrieved items, such as 'average_precision', 'ndcg@10' or 'recall@100'."
+        )
+    k = getattr(metric, "k", None)
+    if isinstance(k, float):
+        raise ValueError(
+            f"k={k} is a fraction of all items, but {reason}: give k as a number of items."
+        )
+
+
+def warn_of_undefined_queries(metric: Metric, rankings: Mapping[Any, Ranking]) -> None:
+    """Warn about queries without positives, or without negatives if the metric needs them."""
+    empty = [query for query, own in rankings.items() if own.n_positives == 0]
+    if empty:
+        warn_caller(
+            f"{len(empty)} of {len(rankings)} queries have no positives in y_true "
+            f"({_named(empty)}); their {metric.title_in_text} counts as 0.",
+            UndefinedMetricWarning,
+        )
+    full = [query for query, own in rankings.items() if own.n_positives == own.n_samples]
+    if full and metric.needs_misses:
+        warn_caller(
+            f"{len(full)} of {len(rankings)} queries have no negatives in y_true; their "
+            f"{metric.title_in_text} counts as {value_of(metric, rankings[full[0]]):.1f}: "
+            f"{_named(full)}.",
+            UndefinedMetricWarning,
+        )
+
+
+def _named(queries: list[Any]) -> str:
+    return ", ".join(map(repr, queries[:_N_SHOWN])) + (", ..." if len(queries) > _N_SHOWN else "")
+
+
+def check_queries_alone(**given: Any) -> None:
+    """Raise an error if something is given that cannot be combined with queries."""
+    for name, values in given.items():
+        if values is not None:
+            raise ValueError(
+                f"{name} cannot be combined with groups, which treats the queries as the sampled "
+                f"units: leave out {name}."
+            )
+
+
+def check_several_queries(n_queries: int) -> None:
+    """Raise an error if there is only one query to compare."""
+    if n_queries < 2:
+        raise ValueError(
+            "groups has only 1 query, but a comparison over queries needs at least 2: leave out "
+            "groups to compare the rankings of its samples."
+        )
