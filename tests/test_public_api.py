@@ -192,7 +192,7 @@ SIGNATURES = {
     "metric_multiple_comparison_test": (
         "(y_true, y_score, *, metric='average_precision', pos_label=1, reference=None, "
         "correction='maxt', confidence_level=0.95, groups=None, strata=None, clusters=None, "
-        "sample_weight=None, random_state=0)"
+        "sample_weight=None, n_resamples=9999, random_state=0)"
     ),
     "paired_outcome_posterior": "(n_only_a, n_only_b, *, prior=0.5)",
     "randomization_test": (

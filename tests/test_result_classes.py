@@ -75,6 +75,7 @@ RESULTS = {
     ),
     "verdict": lambda: metric_comparison_test(Y, {"A": A, "B": B}, **FEW).verdict(margin=0.1),
     "several rankers": lambda: metric_multiple_comparison_test(Y, RANKERS),
+    "leaderboard": lambda: metric_multiple_comparison_test(Y, RANKERS).leaderboard(),
     "groups": lambda: metric_group_comparison_test(
         Y, A, group=QUERIES, metric="roc_auc", method="influence"
     ),

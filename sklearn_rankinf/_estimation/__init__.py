@@ -16,6 +16,8 @@ comparison_methods  the methods of comparisons, one table
 verdict         whether the interval of a difference shows that a requirement is met
 multiple_comparison  comparison of several rankings
 group_comparison  comparison of one ranker on different items
+leaderboard     limits of the ranks of several rankers, and letters of those that are tied
+sign_flips      the largest difference of runs under random signs of the queries
 simultaneous    the maximum of correlated t statistics, and Holm's method
 """
 

@@ -24,6 +24,7 @@ from sklearn_rankinf._estimation.estimates import (
     limits_around,
     recommended_interval,
 )
+from sklearn_rankinf._estimation.leaderboard import Leaderboard, compact_letters, rank_limits
 from sklearn_rankinf._estimation.limits import (
     difference_error,
     ellipse_limits,
@@ -32,11 +33,13 @@ from sklearn_rankinf._estimation.limits import (
     g_slope,
     mover_limits,
 )
+from sklearn_rankinf._estimation.sign_flips import FlippedRuns
 from sklearn_rankinf._estimation.simultaneous import (
     all_pairs,
     best_pvalues,
     difference_contrasts,
     holm,
+    pairs_with,
     single_step,
 )
 from sklearn_rankinf._metrics import (
@@ -48,11 +51,11 @@ from sklearn_rankinf._metrics import (
     values_of_queries,
     warn_of_one_class,
 )
+from sklearn_rankinf._permutation import Draws
 from sklearn_rankinf._ranking import (
     Design,
     PosLabel,
     Sample,
-    as_seed_sequence,
     check_confidence_level,
     check_option,
 )
@@ -104,6 +107,14 @@ class MetricMultipleComparisonTestResult(Result):
     may_be_best : ndarray of bool of shape (n_rankers,)
         Rankers that may be best at the confidence level, always including the ranker with the
         largest value.
+    rank : ndarray of int of shape (n_rankers,)
+        One plus the number of rankers with a larger value.
+    rank_low, rank_high : ndarray of int of shape (n_rankers,)
+        Confidence limits of the rank in the population, which is one plus the number of better
+        rankers: of all ranks together, or of each rank by itself if the correction is ``"none"``.
+    letters : list of str
+        Letters of each ranker. Two rankers share a letter if and only if their p-value among all
+        pairs is above ``1 - confidence_level``.
     confidence_level : float
         Coverage of the limits, and of the set of rankers that may be best.
     correction : {"maxt", "holm", "none"}
@@ -144,6 +155,10 @@ class MetricMultipleComparisonTestResult(Result):
     pvalue_unadjusted: Floats = field(repr=False)
     best_pvalue: Floats = field(repr=False)
     may_be_best: NDArray[np.bool_]
+    rank: Integers = field(repr=False)
+    rank_low: Integers = field(repr=False)
+    rank_high: Integers = field(repr=False)
+    letters: list[str]
     confidence_level: float = field(repr=False)
     correction: str
     reference: Any
@@ -160,6 +175,50 @@ class MetricMultipleComparisonTestResult(Result):
             The names, in the order of the rankers.
         """
         return [name for name, kept in zip(self.names, self.may_be_best, strict=True) if kept]
+
+    def leaderboard(self) -> Leaderboard:
+        """The rankers in the order of their values, each with its rank and its letters.
+
+        Returns
+        -------
+        Leaderboard
+            One row for each ranker, with its difference from the reference, or from the best
+            ranker without one.
+        """
+        order = np.argsort(-self.statistic, kind="stable")
+        reference = order[0]
+        if self.reference is not None:
+            reference = self.names.index(self.reference)
+        compared = {
+            name: np.full(order.size, math.nan) for name in ("difference", "low", "high", "pvalue")
+        }
+        compared["difference"][reference] = 0.0
+        for pair, (one, other) in enumerate(self.pairs.tolist()):
+            low, high = self.low[pair], self.high[pair]
+            if other == reference:
+                values = self.difference[pair], low, high, self.pvalue[pair]
+            elif one == reference:
+                one, values = other, (-self.difference[pair], -high, -low, self.pvalue[pair])
+            else:
+                continue
+            for name, value in zip(compared, values, strict=True):
+                compared[name][one] = value
+        return Leaderboard(
+            metric=self.metric,
+            names=[self.names[i] for i in order],
+            statistic=self.statistic[order],
+            standard_error=self.statistic_standard_error[order],
+            rank=self.rank[order],
+            rank_low=self.rank_low[order],
+            rank_high=self.rank_high[order],
+            letters=[self.letters[i] for i in order],
+            **{name: column[order] for name, column in compared.items()},
+            may_be_best=self.may_be_best[order],
+            reference=self.names[reference],
+            confidence_level=self.confidence_level,
+            correction=self.correction,
+            n_queries=self.n_queries,
+        )
 
     def _columns(self) -> dict[str, list[Any]]:
         first, second = ([self.names[i] for i in column] for column in self.pairs.T)
@@ -199,6 +258,7 @@ def metric_multiple_comparison_test(
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
     sample_weight: ArrayLike | None = None,
+    n_resamples: int = 9999,
     random_state: Any = 0,
 ) -> MetricMultipleComparisonTestResult:
     r"""Compare several rankings of the same samples: which pairs differ, and which may be best.
@@ -229,9 +289,9 @@ def metric_multiple_comparison_test(
         Coverage of the limits, simultaneous unless the correction is ``"none"``, and coverage of
         the set of rankers that may be best.
     groups : array-like of shape (n_samples,), optional
-        Query of each sample: runs are compared by the mean of the metric over queries. Items that a
-        run did not retrieve have the score -inf, and DCG and NDCG accept grades of relevance; see
-        :func:`align_runs`.
+        Query of each sample, or data set: runs are compared by the mean of the metric over queries.
+        Items that a run did not retrieve have the score -inf, and DCG and NDCG accept grades of
+        relevance; see :func:`align_runs`.
     strata : array-like of shape (n_samples,), optional
         Stratum of each sample, for samples with fixed numbers of positives and negatives per
         stratum.
@@ -240,13 +300,17 @@ def metric_multiple_comparison_test(
     sample_weight : array-like of shape (n_samples,), optional
         Weights of a sampling design, such as inverse probabilities of selection; see
         :func:`metric_interval`.
+    n_resamples : int, default=9999
+        Number of random signs of the queries, with `groups`; all signs are used if they are fewer.
     random_state : int, RandomState, Generator or None, default=0
-        Source of the random directions for the integration of the joint distribution.
+        Source of the random signs, or of the random directions for the integration of the joint
+        distribution.
 
     Returns
     -------
     result : MetricMultipleComparisonTestResult
-        Values, differences with simultaneous limits and p-values, and the rankers that may be best.
+        Values, differences with simultaneous limits and p-values, limits of the ranks, letters of
+        rankers that are tied, and the rankers that may be best.
 
     Raises
     ------
@@ -262,6 +326,8 @@ def metric_multiple_comparison_test(
     UndefinedMetricWarning
         If there are no positives or no negatives, or if a class has a single sample or cluster.
         All p-values are then 1.
+    DesignWarning
+        If queries are so few that no adjusted p-value can be significant.
 
     See Also
     --------
@@ -275,7 +341,16 @@ def metric_multiple_comparison_test(
     scale, unless one of the values is 0 or 1. DeLong's variance of ROC AUC is too small near 1:
     if Newcombe's for the same value is larger, the mean of both is used. The errors of all
     differences are assumed to have a multivariate t distribution with m - 1 degrees of freedom,
-    where m is the number of positives, or of queries.
+    where m is the number of positives.
+
+    *Over queries*, or data sets, the signs of all differences of a query are flipped together at
+    random, and each statistic, Student's t of the differences, is compared with the largest of all
+    pairs under the same signs. The p-values are exact for all pairs that are equal, if the vector
+    of their differences has a distribution that is symmetric about 0 in each query. Queries may
+    have different errors. The smallest p-value is ``2 ** (1 - n_queries)``, so that fewer than 6
+    queries show nothing at 0.05, and their limits are infinite; Holm's p-values are those of t
+    tests, with limits by Bonferroni's inequality. A multivariate t distribution would not do: its
+    maximum is too small for a few queries and many runs.
 
     *P-values and limits* belong to one procedure, single-step maxT [1]_. Each statistic is compared
     with the largest of all pairs, and the limits of a pair contain all differences that are not
@@ -291,7 +366,19 @@ def metric_multiple_comparison_test(
     set although the limits of its difference from the best include 0. It is then not the best, at
     the confidence level, but not significantly different from any one ranker.
 
-    :ref:`coverage` describes simulations of both procedures.
+    *Limits of ranks* [3]_. The rank of a ranker in the population is 1 plus the number of better
+    ones, so that equal rankers have the same rank. It is at least 1 plus the number of rankers that
+    are better by their limits, and at most the number of rankers minus the number of those that are
+    worse by their limits. All ranks are within their limits together if all differences are, which
+    is where the coverage comes from; for equal rankers the limits also include all ranks that they
+    would have if they differed. With the correction ``"none"`` they are limits of each rank by
+    itself, from the largest statistic of the pairs with that ranker.
+
+    *Letters* [4]_ show which rankers are tied: two share a letter if and only if they do not differ
+    significantly. Not significantly different is not transitive, and a ranker may have several
+    letters. Ranks and letters are those of all pairs, whatever the `reference`.
+
+    :ref:`coverage` describes simulations of these procedures.
 
     With ``reference="best"`` p-values and limits are adjusted for all pairs, because the reference
     is selected by the data.
@@ -302,6 +389,11 @@ def metric_multiple_comparison_test(
        parametric models. Biometrical Journal, 50(3), 346-363.
     .. [2] Hsu, J. C. (1981). Simultaneous confidence intervals for all distances from the "best".
        Annals of Statistics, 9(5), 1026-1034.
+    .. [3] Mogstad, M., Romano, J. P., Shaikh, A. M., & Wilhelm, D. (2024). Inference for ranks with
+       applications to mobility across neighbourhoods and academic achievement across countries.
+       Review of Economic Studies, 91(1), 476-518.
+    .. [4] Piepho, H.-P. (2004). An algorithm for a letter-based representation of all-pairwise
+       comparisons. Journal of Computational and Graphical Statistics, 13(2), 456-466.
 
     Examples
     --------
@@ -315,9 +407,14 @@ def metric_multiple_comparison_test(
     ['+1.5', '+1.6']
     >>> (result.pvalue < 0.05).tolist()
     [True, True]
+    >>> dict(zip(result.names, result.letters))
+    {'+0.5': 'b', '+1.5': 'a', '+1.6': 'a'}
+    >>> result.rank_low.tolist(), result.rank_high.tolist()
+    ([3, 1, 1], [3, 2, 2])
     """
     confidence_level = check_confidence_level(confidence_level)
     correction = check_option(correction, "correction", _CORRECTIONS)
+    draws = Draws.read(n_resamples, random_state, None, 0)
     chosen = as_metric_or_average(metric)
     each, average = chosen.of_each_class()
     design: dict[str, Any] = {"strata": strata, "clusters": clusters}
@@ -349,26 +446,32 @@ def metric_multiple_comparison_test(
     own = _pairs_of(names, reference)
     n_queries = None
     if groups is not None:
-        family = _Family.of_queries(chosen, values_of_queries(chosen, sample))
-        n_queries = len(sample.design.names["groups"])
+        values = values_of_queries(chosen, sample)
+        family = _Family.of_queries(chosen, values, draws)
+        n_queries = len(values)
+        if correction == "maxt" and family.flipped is not None:
+            family.flipped.warn_of_few_signs(confidence_level)
     elif average is not None:
         family = _Family.of_classes(chosen, classes)
     else:
         family = _Family.of_sample(chosen.at(sample.n_items), sample)
-    rng = np.random.default_rng(as_seed_sequence(random_state))
-    if own is None:
+    rng = np.random.default_rng(draws.seeds)
+    every = all_pairs(len(names))
+    shown = every if own is None else own
+    if own is None and reference is not None:
         best = int(np.argmax(family.values))
-        shown = np.array([[i, best] for i in range(len(names)) if i != best])
-        tested = all_pairs(len(names))
-        reference = names[best]
-    else:
-        shown = tested = own
-    comparisons = family.compare(tested, correction, confidence_level, rng)
-    if own is None:
-        comparisons = comparisons.picked(tested, shown)
-    best_pvalue = best_pvalues(family.scaled, family.covariance, family.df, rng)
+        shown, reference = pairs_with(best, len(names)), names[best]
+    comparisons = family.compare(every if own is None else own, correction, confidence_level, rng)
+    best_pvalue = family.best_pvalues(rng)
     # The ranker with the largest value is kept, even if its p-value is low for the level.
     may_be_best = (best_pvalue >= 1.0 - confidence_level) | (family.values == family.values.max())
+    all_of_them = comparisons
+    if own is not None:
+        all_of_them = family.compare(every, correction, confidence_level, rng)
+    rank_low, rank_high = family.rank_limits(all_of_them, correction, confidence_level, rng)
+    differ = _as_matrix(every, all_of_them.pvalue <= 1.0 - confidence_level)
+    if own is None:
+        comparisons = comparisons.picked(every, shown)
     return MetricMultipleComparisonTestResult(
         metric=family.metric,
         names=names,
@@ -383,6 +486,10 @@ def metric_multiple_comparison_test(
         pvalue_unadjusted=comparisons.pvalue_unadjusted,
         best_pvalue=best_pvalue,
         may_be_best=may_be_best,
+        rank=1 + np.sum(family.values > family.values[:, None], axis=1),
+        rank_low=rank_low,
+        rank_high=rank_high,
+        letters=compact_letters(family.values, differ),
         confidence_level=confidence_level,
         correction=correction,
         reference=reference,
@@ -393,18 +500,23 @@ def metric_multiple_comparison_test(
 
 
 def _pairs_of(names: list[Any], reference: Any) -> Integers | None:
-    """Return the pairs to compare, or None for pairs with the best ranker, known only later."""
-    if reference is None:
-        return all_pairs(len(names))
+    """Return the pairs with a reference, or None for all pairs, also if it is yet to be found."""
     if reference in names:
-        index = names.index(reference)
-        return np.array([[i, index] for i in range(len(names)) if i != index])
-    if isinstance(reference, str) and reference == "best":
+        return pairs_with(names.index(reference), len(names))
+    if reference is None or (isinstance(reference, str) and reference == "best"):
         return None
     raise ValueError(
         f"reference={reference!r} is not the name of a ranker: pass 'best' or one of "
         f"{', '.join(map(repr, names))}."
     )
+
+
+def _as_matrix(pairs: Integers, of_pairs: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """A symmetric matrix with a value for each pair of all."""
+    n_rankers = int(pairs.max()) + 1
+    matrix = np.zeros((n_rankers, n_rankers), dtype=bool)
+    matrix[tuple(pairs.T)] = of_pairs
+    return matrix | matrix.T
 
 
 def scaled_for_tests(
@@ -460,7 +572,8 @@ class _Family:
 
     `scaled` and `covariance` are the values and `plain_covariance` on the scale of the tests, from
     which `back` leads to the share of the largest value; None if the values are used as they are.
-    `estimates`, None over queries, and the method `way` give the interval of each ranker.
+    `estimates`, None over queries, and the method `way` give the interval of each ranker. Over
+    queries the largest statistic is that of `flipped` signs.
     """
 
     metric: Metric
@@ -472,6 +585,7 @@ class _Family:
     back: Callable[[Floats], Floats] | None = None
     estimates: Sequence[Estimate | ClassAverage] | None = None
     way: IntervalMethod | None = None
+    flipped: FlippedRuns | None = None
 
     @classmethod
     def of_sample(cls, metric: Metric, sample: Sample) -> _Family:
@@ -516,12 +630,20 @@ class _Family:
         return cls(metric, values, covariance, scaled, known, df, back, estimates, way)
 
     @classmethod
-    def of_queries(cls, metric: Metric, values: Floats) -> _Family:
+    def of_queries(cls, metric: Metric, values: Floats, draws: Draws) -> _Family:
         """Runs over the same queries, of shape (n_queries, n_runs)."""
         n_queries = len(values)
         check_several_queries(n_queries)
         means, covariance = values.mean(axis=0), np.cov(values, rowvar=False) / n_queries
-        return cls(metric, means, covariance, means, covariance, n_queries - 1)
+        return cls(
+            metric,
+            means,
+            covariance,
+            means,
+            covariance,
+            n_queries - 1,
+            flipped=FlippedRuns.of(values, draws),
+        )
 
     def compare(
         self, pairs: Integers, correction: str, confidence_level: float, rng: np.random.Generator
@@ -539,13 +661,55 @@ class _Family:
         if correction == "none":
             adjusted, critical = alone, float(-stdtrit(self.df, alpha / 2.0))
         else:
-            adjusted, critical = single_step(statistic, rows, self.df, confidence_level, rng)
+            adjusted, critical = self._single_step(pairs, statistic, rows, confidence_level, rng)
             alpha /= len(pairs)  # Bonferroni's level, for pairs without a test
         if correction == "holm":
             adjusted = holm(alone)
+            if self.flipped is not None:
+                # Few signs have no limits, unlike Holm's p-values.
+                critical = min(critical, float(-stdtrit(self.df, alpha / 2.0)))
         low, high = self._limits(pairs, known, critical, 1.0 - alpha)
         difference = self.values[first] - self.values[second]
         return _Comparisons(difference, self._errors(pairs), low, high, adjusted, alone)
+
+    def _single_step(
+        self,
+        pairs: Integers,
+        statistic: Floats,
+        rows: Floats,
+        confidence_level: float,
+        rng: np.random.Generator,
+    ) -> tuple[Floats, float]:
+        """P-values by the largest statistic of the pairs, and the critical value of t."""
+        if self.flipped is None:
+            return single_step(statistic, rows, self.df, confidence_level, rng)
+        pvalue, critical = self.flipped.single_step(pairs, confidence_level)
+        return np.where(np.isnan(statistic), 1.0, pvalue), critical
+
+    def best_pvalues(self, rng: np.random.Generator) -> Floats:
+        """For each ranker the p-value of the hypothesis that no other one is better."""
+        if self.flipped is not None:
+            return self.flipped.best_pvalues()
+        return best_pvalues(self.scaled, self.covariance, self.df, rng)
+
+    def rank_limits(
+        self,
+        every: _Comparisons,
+        correction: str,
+        confidence_level: float,
+        rng: np.random.Generator,
+    ) -> tuple[Integers, Integers]:
+        """Limits of the ranks of all rankers together, or of each one by itself."""
+        n_rankers = self.values.size
+        if correction != "none":
+            excludes_zero = (every.low > 0.0) | (every.high < 0.0)
+            return rank_limits(self.values, _as_matrix(all_pairs(n_rankers), excludes_zero))
+        is_different = np.zeros((n_rankers, n_rankers), dtype=bool)
+        for ranker in range(n_rankers):
+            pairs = pairs_with(ranker, n_rankers)
+            own = self.compare(pairs, "maxt", confidence_level, rng)
+            is_different[ranker, pairs[:, 0]] = own.pvalue <= 1.0 - confidence_level
+        return rank_limits(self.values, is_different)
 
     def _errors(self, pairs: Integers) -> Floats:
         """Standard errors of the differences, nan if they are unknown."""

@@ -38,6 +38,7 @@ from sklearn_rankinf._permutation.rows import PermutedRows
 from sklearn_rankinf._permutation.swaps import (
     AverageSwapSampler,
     PairedSampler,
+    RunFlipSampler,
     SignFlipSampler,
     SwapSampler,
     doubled_midranks,

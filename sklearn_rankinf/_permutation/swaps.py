@@ -49,6 +49,7 @@ References
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
@@ -294,6 +295,54 @@ class SignFlipSampler(PairedSampler):
         self, is_swapped: NDArray[np.uint8], rng: np.random.Generator | None = None
     ) -> Floats:
         return np.asarray(self._parts @ (1.0 - 2.0 * is_swapped))
+
+
+class RunFlipSampler(PairedSampler):
+    """Draws the largest studentised differences of several runs with signs of queries flipped.
+
+    All differences of a query change their signs together. The statistic of a pair is the mean of
+    its differences over their root mean square, r, an increasing function of Student's t, which is
+    ``sqrt(Q - 1) r / sqrt(1 - r**2)`` for Q queries. The root mean square does not depend on the
+    signs. A draw is a row of ``1 + 2 n_runs`` numbers: the largest ``|r|`` of all pairs, of the
+    pairs with each run, and the largest r of the other runs minus each run.
+
+    The p-value of a pair, from the largest of any set of pairs that contains it, is valid for all
+    pairs whose differences have a joint distribution that is symmetric about 0 in each query: the
+    largest statistic of these pairs alone is exact, and that of the whole set is not smaller.
+    """
+
+    def __init__(self, values: Floats) -> None:
+        # Only differences matter, and rounding errors are smaller near 0.
+        self._values = values - values.mean(axis=1, keepdims=True)
+        squares = self._values.T @ self._values / len(values)
+        own = np.diag(squares)
+        variance = own[:, None] + own - 2.0 * squares
+        is_equal = variance <= _EQUAL * (own[:, None] + own)
+        # The differences of equal runs are 0 for any signs.
+        self._error = np.where(is_equal, math.inf, np.sqrt(np.maximum(variance, 0.0)))
+        n_runs = values.shape[1]
+        self._n_per_draw = len(values) + 3 * n_runs**2
+
+    @property
+    def n_units(self) -> int:
+        return len(self._values)
+
+    @property
+    def tolerance(self) -> float:
+        return _EQUAL
+
+    def statistics(self, signs: Floats) -> Floats:
+        """Statistics r of all pairs, the run of the last axis minus that of the one before."""
+        means = signs @ self._values / self.n_units
+        return np.asarray((means[:, None, :] - means[:, :, None]) / self._error)
+
+    def _differences(
+        self, is_swapped: NDArray[np.uint8], rng: np.random.Generator | None = None
+    ) -> Floats:
+        statistics = self.statistics(np.where(is_swapped.T, -1.0, 1.0))
+        highest = statistics.max(axis=2)
+        of_runs = np.maximum(highest, -statistics.min(axis=2))
+        return np.concatenate([of_runs.max(axis=1, keepdims=True), of_runs, highest], axis=1)
 
 
 def _rows(levels: Integers, ranks: Integers, is_hit: NDArray[np.bool_]) -> Integers:
