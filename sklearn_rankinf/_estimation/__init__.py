@@ -40,6 +40,7 @@ from sklearn_rankinf._estimation.estimates import (
     interval_over_queries,
 )
 from sklearn_rankinf._estimation.intervals import metric_interval
+from sklearn_rankinf._estimation.leaderboard import Leaderboard, state_ranks
 from sklearn_rankinf._estimation.multiple_comparison import (
     MetricMultipleComparisonTestResult,
     metric_multiple_comparison_test,

@@ -265,9 +265,11 @@ def compare(arguments: argparse.Namespace) -> int:
                 found["verdict"] = verdict
         else:
             result = metric_multiple_comparison_test(positive, table.scores, **options)
-            intervals = [metric_interval(positive, score, **options) for score in scores]
-            named = zip(table.scores, intervals, strict=True)
-            found = {**result.to_dict(), "best": result.best(), "intervals": dict(named)}
+            intervals = {
+                name: metric_interval(positive, score, **options)
+                for name, score in table.scores.items()
+            }
+            found = {**result.to_dict(), "best": result.best(), "intervals": intervals}
             parts = [f"{table_as_text(one)}\n" for one in comparison_tables(result, intervals)]
     _warn_of_reversed_scores(table)
     summaries = [result.summary()]

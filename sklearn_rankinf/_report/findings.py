@@ -13,6 +13,7 @@ from sklearn_rankinf._estimation import (
     MetricMultipleComparisonTestResult,
 )
 from sklearn_rankinf._report.numbers import RankerReport, ReportCheck
+from sklearn_rankinf._results import plain_value
 from sklearn_rankinf._statistics import Metric, log10_of
 
 # Columns of the table with one row for each ranking.
@@ -24,6 +25,7 @@ _OF_TEST = (
 _OF_INTERVAL = ("low", "high", "standard_error")
 _OF_CUTOFF = ("k", "net_benefit", "low", "high", "k_low", "k_high")
 _OF_HITS = ("hits", "expected_hits", "hits_needed", "enrichment")
+_OF_RANK = ("rank_low", "rank_high", "letters")
 _OF_DIFFERENCE = ("difference", "low", "high", "pvalue", "may_be_best")
 
 
@@ -156,6 +158,10 @@ class Findings:
             own = next((one for one in self.differences if one.ranker == ranker.name), None)
             compared = _given(own, _OF_DIFFERENCE)
             row |= {f"comparison_{name}": value for name, value in compared.items()}
+            if isinstance(self.comparison, MetricMultipleComparisonTestResult):
+                index = self.comparison.names.index(ranker.name)
+                for name in _OF_RANK:
+                    row[f"comparison_{name}"] = plain_value(getattr(self.comparison, name)[index])
         codes = [check.code for check in self.checks if check.ranker in (None, ranker.name)]
         return row | {"lower_is_better": ranker.lower_is_better, "checks": ", ".join(codes)}
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, NamedTuple
 
 from sklearn_rankinf._estimation import (
+    Leaderboard,
     MetricIntervalResult,
     MetricMultipleComparisonTestResult,
     OptimalCutoffResult,
+    state_ranks,
 )
 from sklearn_rankinf._report.findings import Findings, differences_of_pairs
 from sklearn_rankinf._report.numbers import (
@@ -49,6 +51,12 @@ _CUMULATIVE = (
     "Hits are cumulative: a list with many positives at its top stays above chance long after its "
     "items are no better than random ones, so this range of k does not show how far down to work."
 )
+_RANKS_NOTE = (
+    "limits of rank: those of the true rank, which hold for all rankings together; tied: rankings "
+    "that share a letter are not significantly different."
+)
+# Above this number of pairs only the leaderboard is shown.
+_MOST_PAIRS = 45
 NOTHING_WRONG = "No problems were found with labels and scores."
 FOR_A_PAPER = "Sentences for a paper"
 _LEGEND = (
@@ -408,6 +416,8 @@ def tables(report: Findings, name: Name) -> list[ReportTable]:
         title = f"Difference from the best, {name(str(report.best))}"
         note = f"Method: {report.comparison_method}"
         found.append(table(title, columns, report.differences, note))
+        if isinstance(report.comparison, MetricMultipleComparisonTestResult):
+            found.append(_ranks_table(report.comparison, name))
     by_chance = ("by", *_CHANCE[1:])
     for tests in zip(*(ranker.metrics for ranker in rankers), strict=True):
         rows = [replace(one, test=test) for one, test in zip(rankers, tests, strict=True)]
@@ -492,21 +502,34 @@ def _hits_tables(report: Findings, name: Name) -> list[ReportTable]:
 
 
 def comparison_tables(
-    result: MetricMultipleComparisonTestResult, intervals: Sequence[MetricIntervalResult]
+    result: MetricMultipleComparisonTestResult, intervals: Mapping[Any, MetricIntervalResult]
 ) -> list[ReportTable]:
-    """Tables of several rankings, with their intervals, and of the pairs that are compared."""
+    """The leaderboard of several rankings, with their intervals, and the pairs if they are few."""
     title = result.metric.title
     if result.n_queries is not None:
         title = f"Mean {result.metric.title_in_text} over {result.n_queries} queries"
     limits = _limits(_percent_of(result.confidence_level))
-    names = zip(result.names, result.may_be_best, strict=True)
-    kept = {name: "yes" if may_be_best else "no" for name, may_be_best in names}
+    board = result.leaderboard()
+    values, differences, pvalues = (
+        list(map(float, column)) for column in (board.statistic, board.difference, board.pvalue)
+    )
     rankers: list[Column] = [
-        ("", "ranking", lambda row: in_tables(str(row[0]))),
-        ("", "value", lambda row: _decimals(row[1].statistic)),
-        *((top, head, lambda row, cell=cell: cell(row[1])) for top, head, cell in limits),
-        ("may be", "best", lambda row: kept[row[0]]),
+        ("", "ranking", lambda row: in_tables(str(board.names[row]))),
+        ("", "value", lambda row: _decimals(values[row])),
+        *(
+            (top, head, lambda row, cell=cell: cell(intervals[board.names[row]]))
+            for top, head, cell in limits
+        ),
+        ("minus", "the best", lambda row: _decimals(differences[row] if row else None)),
+        ("", "p", lambda row: _as_cell(log10_of(pvalues[row]), False) if row else "-"),
+        *_of_ranks(board),
+        ("may be", "best", lambda row: "yes" if board.may_be_best[row] else "no"),
     ]
+    places = range(len(board.names))
+    note = f"{_RANKS_NOTE} The p-values of differences from the best are adjusted for all pairs."
+    found = [table(title, rankers, places, note)]
+    if len(result.pairs) > _MOST_PAIRS:
+        return found
     pairs = [
         ("", "A", lambda one: in_tables(one.ranker)),
         ("", "B", lambda one: in_tables(one.reference)),
@@ -515,10 +538,27 @@ def comparison_tables(
         _OF_DIFFERENCE,
     ]
     note = "Intervals and p-values of the differences are adjusted for all pairs."
+    return [*found, table("Differences, A minus B", pairs, differences_of_pairs(result), note)]
+
+
+def _of_ranks(board: Leaderboard) -> list[Column]:
+    """Columns of the limits of ranks and of the letters; a row is the place of a ranking."""
+    ends = list(map(int, board.rank_low)), list(map(int, board.rank_high))
     return [
-        table(title, rankers, list(zip(result.names, intervals, strict=True))),
-        table("Differences, A minus B", pairs, differences_of_pairs(result), note),
+        ("limits", "of rank", lambda row: state_ranks(ends[0][row], ends[1][row])),
+        ("", "tied", lambda row: board.letters[row]),
     ]
+
+
+def _ranks_table(comparison: MetricMultipleComparisonTestResult, name: Name) -> ReportTable:
+    """The rankings in the order of their values, with the limits of their ranks."""
+    board = comparison.leaderboard()
+    columns: list[Column] = [
+        ("", "ranking", lambda row: name(str(board.names[row]))),
+        ("", "value", lambda row: _decimals(float(board.statistic[row]))),
+        *_of_ranks(board),
+    ]
+    return table("Ranks", columns, range(len(board.names)), _RANKS_NOTE)
 
 
 # Sentences for a paper, and the whole report.

@@ -435,15 +435,27 @@ def test_compare_several(three, capsys):
     rankers, pairs, sentence = text.split("\n\n")
     assert unwrapped(sentence) == unwrapped(result.summary())
     assert rankers.startswith("Average precision\n")
-    assert [line.split() for line in rankers.splitlines()[4:]] == [
-        [
-            name,
-            f"{average_precision_score(frame['hit'], frame[name]):.4f}",
-            *(f"{limit:.4f}" for limit in limits(metric_interval(frame["hit"], frame[name]))),
-            "yes" if name in result.best() else "no",
-        ]
-        for name in names
-    ]
+    board = result.leaderboard().to_frame().set_index("ranker")
+    lines = [line.replace(" to ", "-").split() for line in rankers.splitlines()[4:7]]
+    values = {name: average_precision_score(frame["hit"], frame[name]) for name in names}
+    assert [line[0] for line in lines] == sorted(values, key=values.get, reverse=True)
+    for place, (name, value, low, high, difference, pvalue, ranks, letters, best) in enumerate(
+        lines
+    ):
+        row = board.loc[name]
+        assert value == f"{values[name]:.4f}"
+        expected = limits(metric_interval(frame["hit"], frame[name]))
+        assert (low, high) == tuple(f"{limit:.4f}" for limit in expected)
+        if place:
+            assert float(difference) == pytest.approx(values[name] - max(values.values()), abs=6e-5)
+            assert float(pvalue) == pytest.approx(row.pvalue, abs=6e-5)
+        else:
+            assert (difference, pvalue) == ("-", "-")
+        ends = [int(end) for end in ranks.split("-")]
+        assert (ends[0], ends[-1]) == (row.rank_low, row.rank_high)
+        assert letters == row.letters
+        assert best == ("yes" if name in result.best() else "no")
+    assert "limits of rank: those of the true rank, which hold for all" in unwrapped(rankers)
     shown = [line.split() for line in pairs.splitlines()[4:7]]
     assert [row[:2] for row in shown] == [list(pair) for pair in itertools.combinations(names, 2)]
     for (one, other, *numbers), pair in zip(shown, range(3), strict=True):
@@ -451,6 +463,24 @@ def test_compare_several(three, capsys):
         expected = [values[0] - values[1], result.low[pair], result.high[pair], result.pvalue[pair]]
         assert list(map(float, numbers)) == pytest.approx(expected, rel=0.06, abs=6e-5)
     assert pairs.splitlines()[7].endswith("p-values of the differences are adjusted for all pairs.")
+
+
+def test_compare_many_shows_the_leaderboard_alone(tmp_path, capsys):
+    rng = np.random.default_rng(6)
+    hit = np.arange(120) < 20
+    names = [f"s{i}" for i in range(11)]
+    columns = {name: rng.normal(size=120) + hit * i / 4 for i, name in enumerate(names)}
+    path = str(tmp_path / "many.csv")
+    pd.DataFrame({"hit": hit.astype(int), **columns}).to_csv(path, index=False)
+    options = [part for name in names for part in ("--score", name)]
+    assert main(["compare", path, "--label", "hit", *options, "--metric", "roc_auc"]) == 0
+    rankers, sentence = capsys.readouterr().out.split("\n\n")
+    assert len(rankers.splitlines()) == 4 + 11 + 3
+    assert unwrapped(sentence).startswith("Of 11 rankers")
+    assert main(["compare", path, "--label", "hit", *options, "--metric", "roc_auc", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["pvalue"]) == 55
+    assert len(found["rank_low"]) == len(found["letters"]) == 11
 
 
 def limits(interval):

@@ -256,6 +256,18 @@ def test_more_rankers_are_compared_with_the_best(three):
             assert getattr(found, name) == getattr(expected, name)[pair]
         assert found.may_be_best == expected.may_be_best[one]
     assert expected.summary() in " ".join(three.to_text().split())
+    board = expected.leaderboard()
+    section = three.to_text().split("\nRanks\n")[1].split("\n\n")[0]
+    rows = [line.replace(" to ", "-").split() for line in section.splitlines()[3:6]]
+    for row, *found in zip(
+        rows, board.names, board.rank_low, board.rank_high, board.letters, strict=True
+    ):
+        name, _, ranks, letters = row
+        assert [name, *map(int, (ranks.split("-")[0], ranks.split("-")[-1])), letters] == found
+    frame = three.to_frame().set_index("name")
+    for name, low, letters in zip(board.names, board.rank_low, board.letters, strict=True):
+        assert frame.loc[name, "comparison_rank_low"] == low
+        assert frame.loc[name, "comparison_letters"] == letters
 
 
 def test_clusters_are_those_of_the_functions():
