@@ -67,6 +67,14 @@ def _one_cut_off(text: str) -> int | float:
         raise argparse.ArgumentTypeError(f"{error}; repeat --k for several") from None
 
 
+def _size_of_collection(text: str) -> int | str:
+    if text == "retrieved" or text.isdecimal():
+        return text if text == "retrieved" else int(text)
+    raise argparse.ArgumentTypeError(
+        f"{text!r} is neither a number of documents, such as 8841823, nor retrieved"
+    )
+
+
 # The options of a command, with the arguments of ``add_argument``.
 Options = dict[str, dict[str, Any]]
 
@@ -91,10 +99,12 @@ _METRIC: Options = {
 _FILE: Options = {
     "file": _option(
         "table with a header line and columns separated by commas, tabs, semicolons or bars, "
-        "possibly compressed; a Parquet file; or - for the standard input",
+        "possibly compressed; a Parquet file; or - for the standard input; required unless --qrels "
+        "and --run are given",
         metavar="FILE",
+        nargs="?",
     ),
-    "--label": _option("column of the labels", metavar="COLUMN", required=True),
+    "--label": _option("column of the labels; required with FILE", metavar="COLUMN"),
     "--score": _several(
         "column of scores, larger for items more likely to be targets; may be repeated; --score or "
         "--lower-score is required",
@@ -117,6 +127,34 @@ _FILE: Options = {
     ),
     "--sep": _option("column separator; detected by default", metavar="TEXT"),
     "--decimal": _option("decimal separator, '.' by default", metavar="TEXT", default="."),
+}
+_RUNS: Options = {
+    "--qrels": _option(
+        "relevance judgements in the format of TREC, possibly compressed, in place of FILE",
+        metavar="FILE",
+    ),
+    "--run": _several(
+        "retrieval run in the format of TREC, possibly compressed; may be repeated", metavar="FILE"
+    ),
+    "--relevance-level": _option(
+        "smallest grade of a relevant document, 1 by default", metavar="GRADE", type=float
+    ),
+    "--judged-only": _option(
+        "leave out documents without judgement; else they are not relevant", action="store_true"
+    ),
+    "--ties": _option(
+        "documents with equal scores are a block of ties (expected, the default), or are ordered "
+        "by name as in trec_eval (name)",
+        choices=("expected", "name"),
+    ),
+}
+_COLLECTION: Options = {
+    "--collection-size": _option(
+        "number of documents in the collection, for a test of runs against chance; or retrieved, "
+        "for a test of the order of the retrieved documents alone",
+        metavar="N",
+        type=_size_of_collection,
+    )
 }
 _UNITS: Options = {
     "--groups": _option(
@@ -169,6 +207,7 @@ _GATE: Options = {
     ),
 }
 _CURVE: Options = {
+    "--query": _option("query of the runs whose lists are taken", metavar="QUERY"),
     "--alpha": _several(
         "significance level, by default 0.1, 0.05 and 0.01; may be repeated", type=float
     ),
@@ -218,21 +257,21 @@ COMMANDS: dict[str, tuple[str, str, Options]] = {
         "Test the rankings in a table (one row per item) against random selection. The report has "
         "the exact p-values of average precision and of every --metric and, for each --k, the hits "
         "among the first k items and the number of hits that would be significant. " + _HELD_OUT,
-        {**_FILE, **_UNITS, **_REPORT, **_PLOTS, **_JSON},
+        {**_FILE, **_UNITS, **_RUNS, **_COLLECTION, **_REPORT, **_PLOTS, **_JSON},
     ),
     "curve": (
         "show up to which k rankings are better than chance",
         "Show for every k how many targets the rankings in a table have among their first k items, "
         "up to which k they have more than random selection, and at which error rate this holds "
         "for all k together. " + _HELD_OUT,
-        {**_FILE, **_CURVE, **_PLOTS, **_JSON},
+        {**_FILE, **_RUNS, **_COLLECTION, **_CURVE, **_PLOTS, **_JSON},
     ),
     "compare": (
         "compare the rankings in a file",
         "Compare rankings of the same items, one column of scores each. Two rankings are compared "
         "by their difference, with a p-value and an interval; more than two are compared in pairs, "
         "with the set of rankers that may be the best. " + _HELD_OUT,
-        {**_FILE, **_UNITS, **_METRIC, **_PREVALENCE, **_GATE, **_JSON},
+        {**_FILE, **_UNITS, **_RUNS, **_METRIC, **_PREVALENCE, **_GATE, **_JSON},
     ),
     "plan": (
         "compute the power and the number of targets that a test needs",
@@ -288,18 +327,34 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Return the arguments, of which at least one column of scores is required."""
+    """Return the arguments, of which a file with columns, or judgements and runs, are required."""
     parser = build_parser()
     arguments = parser.parse_args(argv)
-    if "score" in arguments and not arguments.score:
-        parser.exit(
-            2,
-            f"rankinf {arguments.command}: error: no column of scores: give --score COLUMN, or "
-            "--lower-score COLUMN if smaller scores mean targets.\n",
-        )
+    missing = _missing(arguments) if "score" in arguments else None
+    if missing is not None:
+        parser.exit(2, f"rankinf {arguments.command}: error: {missing}.\n")
     if getattr(arguments, "lower_is_better", False):
         arguments.lower_score = arguments.score
     return arguments
+
+
+def _missing(arguments: argparse.Namespace) -> str | None:
+    """Say what is missing to read a file with columns; None if nothing is, or runs are read."""
+    if arguments.qrels is not None or arguments.run:
+        return None
+    required = {"FILE": arguments.file, "--label": arguments.label}
+    missing = [name for name, value in required.items() if value is None]
+    if missing:
+        return (
+            f"the following arguments are required: {', '.join(missing)}; or --qrels FILE and "
+            "--run FILE for a retrieval run"
+        )
+    if arguments.score:
+        return None
+    return (
+        "no column of scores: give --score COLUMN, or --lower-score COLUMN if smaller scores mean "
+        "targets"
+    )
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -56,16 +56,16 @@ def _value_of_items(metric: Metric, labels: NDArray[Any], scores: NDArray[Any]) 
 
 def _check_of_open_lists(metric: Metric) -> None:
     """Raise an error for a metric that needs the number of items that were not retrieved."""
-    reason = "items with the score -inf were not retrieved, and it is not known how many others"
+    reason = "number is not known where items were not retrieved (score -inf)"
     if not metric.of_open_lists:
         raise ValueError(
-            f"{metric.title} depends on the number of all items, but {reason}: use a metric of the "
-            "retrieved items, such as 'average_precision', 'ndcg@10' or 'recall@100'."
+            f"{metric.title} depends on all items, whose {reason}: use a metric of the retrieved "
+            "items, such as 'average_precision', 'ndcg@10' or 'recall@100'."
         )
     k = getattr(metric, "k", None)
     if isinstance(k, float):
         raise ValueError(
-            f"k={k} is a fraction of all items, but {reason}: give k as a number of items."
+            f"k={k} is a fraction of all items, whose {reason}: give k as a number of items."
         )
 
 

@@ -7,6 +7,7 @@ text            the report as text
 study           the computation of the report
 report          the report, and as a page
 files           input and output files
+trec_files      judgements and runs
 commands        the commands of the command line
 demo            the demonstration
 """

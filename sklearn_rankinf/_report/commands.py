@@ -41,6 +41,13 @@ from sklearn_rankinf._report.report import (
 )
 from sklearn_rankinf._report.study import comparison_method, swaps_take_long
 from sklearn_rankinf._report.text import comparison_tables, table_as_text, with_fraction, wrapped
+from sklearn_rankinf._report.trec_files import (
+    check_run_options,
+    in_collection,
+    ranking_of_query,
+    read_runs,
+    tested_rankings,
+)
 from sklearn_rankinf._results import counted, format_value, plain_value, without_nan
 from sklearn_rankinf._significance import (
     TopKSignificanceCurve,
@@ -67,11 +74,11 @@ _MODELS = {
 
 def report(arguments: argparse.Namespace) -> None:
     """Print the report on the rankings of a file."""
+    _check_options(arguments)
     if arguments.html is not None and is_same_file(arguments.html, arguments.file):
         raise CommandError(
             f"--html {arguments.html} is the file with the scores: give another name."
         )
-    _check_options(arguments)
     table = _read(arguments)
     if table.groups is not None:
         return _report_on_queries(table, arguments)
@@ -132,6 +139,7 @@ def _completed(
 
 def _check_options(arguments: argparse.Namespace) -> None:
     """Raise an error for options of the report that contradict each other."""
+    check_run_options(arguments)
     in_use = ("prevalence", "value", "cost")
     apart = {"clusters": ("metric", *in_use), "groups": ("k", "plots", "html", *in_use)}
     reasons = {
@@ -159,28 +167,73 @@ def _report_on_queries(table: Table, arguments: argparse.Namespace) -> None:
         for name, score in table.scores.items():
             _progress(f"testing {name}")
             for metric in metrics:
-                test = metric_test(table.is_positive, score, metric=metric, **units)
-                interval = metric_interval(table.is_positive, score, metric=metric, **units)
+                interval = metric_interval(table.labels(metric), score, metric=metric, **units)
+                test = _test_of_queries(table, name, metric, arguments)
+                texts = [result.summary() for result in (test, interval) if result is not None]
+                if table.runs is not None and test is not None:
+                    texts[0] = f"{in_collection(table.runs, arguments)} {texts[0]}"
                 summaries[name] += [
-                    with_fraction(result.summary(), metric, getattr(metric, "k", None))
-                    for result in (test, interval)
+                    with_fraction(text, metric, getattr(metric, "k", None)) for text in texts
                 ]
                 rows.append(
                     {"name": name, "metric": str(metric), "test": test, "interval": interval}
                 )
     if arguments.json:
-        return _print_json({"rankings": rows})
+        return _print_json({**_counts(table), "rankings": rows})
+    _print_counts(table)
     _print_by_name(summaries)
+
+
+def _test_of_queries(table: Table, name: str, metric: Metric, arguments: argparse.Namespace) -> Any:
+    """Test against chance; None for runs without the size of their collection, and for grades."""
+    if table.runs is None:
+        units: dict[str, Any] = {"groups": table.groups, "clusters": table.clusters}
+        return metric_test(table.is_positive, table.scores[name], metric=metric, **units)
+    rankings = tested_rankings(table.runs, name, arguments)
+    if rankings is None:
+        return None
+    if table.labels(metric).dtype.kind == "f":
+        warnings.warn(
+            f"{metric.title} of grades is not tested against chance, because the collection is "
+            "counted by relevant documents.",
+            UserWarning,
+            stacklevel=1,
+        )
+        return None
+    return metric_test(rankings, metric=metric)
+
+
+def _counts(table: Table) -> dict[str, Any]:
+    """What was counted of judgements and runs, for JSON."""
+    if table.runs is None:
+        return {}
+    runs = {name: vars(found) for name, found in table.runs.counts.items()}
+    counted = {
+        "n_queries": table.runs.n_queries,
+        "n_judged": table.runs.n_judged,
+        "n_relevant": int(table.runs.y_true.sum()),
+    }
+    return {"counts": {**counted, "runs": runs}}
+
+
+def _print_counts(table: Table) -> None:
+    """Print what was counted of judgements and runs."""
+    if table.runs is not None:
+        print(*map(wrapped, table.runs.summary().splitlines()), "", sep="\n")
 
 
 def curve(arguments: argparse.Namespace) -> None:
     """Print where the rankings of a file are better than random selection, and plot the curves."""
+    check_run_options(arguments)
     table = _read(arguments)
     alpha = arguments.alpha or [0.1, 0.05, 0.01]
     curves, tests = {}, {}
     with _errors_in_one_line():
         for name, score in table.scores.items():
-            ranking = Ranking.from_scores(table.is_positive, score)
+            if table.runs is None:
+                ranking = Ranking.from_scores(table.is_positive, score)
+            else:
+                ranking = ranking_of_query(table.runs, name, arguments)
             curves[name] = top_k_significance_curve(
                 ranking, alpha=alpha, max_rank=arguments.max_rank
             )
@@ -199,7 +252,8 @@ def curve(arguments: argparse.Namespace) -> None:
             }
             for name, test in tests.items()
         ]
-        return _print_json({"rankings": found, "plots": paths})
+        return _print_json({**_counts(table), "rankings": found, "plots": paths})
+    _print_counts(table)
     _print_by_name(
         {name: [_without_best(curves[name]), test.summary()] for name, test in tests.items()}
     )
@@ -217,28 +271,31 @@ def _without_best(curve: TopKSignificanceCurve) -> str:
 
 def compare(arguments: argparse.Namespace) -> int:
     """Print the comparison of the rankings of a file, and return the status of its verdict."""
-    if len(arguments.score) < 2:
+    check_run_options(arguments)
+    given, what, how = arguments.score, "columns of scores", "--score or --lower-score"
+    if arguments.qrels is not None:
+        given, what, how = arguments.run, "runs", "--run"
+    if len(given) < 2:
         raise CommandError(
-            "a comparison needs two or more columns of scores, each with --score or --lower-score; "
-            f"got only {arguments.score[0]!r}."
+            f"a comparison needs two or more {what}, each with {how}; got only {given[0]!r}."
         )
-    if len(set(arguments.score)) < len(arguments.score):
-        raise CommandError(f"give every column of scores once; got {', '.join(arguments.score)}.")
+    if len(set(given)) < len(given):
+        one = what.replace("columns", "column").replace("runs", "run")
+        raise CommandError(f"give every {one} once; got {', '.join(given)}.")
     has_gate = arguments.margin is not None or arguments.require is not None
-    if has_gate and len(arguments.score) > 2:
+    if has_gate and len(given) > 2:
         raise CommandError(
-            f"--margin and --require judge one ranking by another, and need two columns of scores; "
-            f"got {len(arguments.score)}."
+            f"--margin and --require judge one ranking by another, and need two {what}; got "
+            f"{len(given)}."
         )
-    if arguments.prevalence is not None and len(arguments.score) > 2:
+    if arguments.prevalence is not None and len(given) > 2:
         raise CommandError(
-            f"--prevalence compares two rankings, and needs two columns of scores; got "
-            f"{len(arguments.score)}."
+            f"--prevalence compares two rankings, and needs two {what}; got {len(given)}."
         )
     with _errors_in_one_line():
         metric = as_metric(arguments.metric)
     table = _read(arguments)
-    positive, scores = table.is_positive, list(table.scores.values())
+    positive, scores = table.labels(metric), list(table.scores.values())
     options: dict[str, Any] = {
         "metric": metric,
         "groups": table.groups,
@@ -271,13 +328,15 @@ def compare(arguments: argparse.Namespace) -> int:
             }
             found = {**result.to_dict(), "best": result.best(), "intervals": intervals}
             parts = [f"{table_as_text(one)}\n" for one in comparison_tables(result, intervals)]
-    _warn_of_reversed_scores(table)
+    if table.runs is None:
+        _warn_of_reversed_scores(table)
     summaries = [result.summary()]
     if verdict is not None:
         summaries.append(verdict.summary())
     if arguments.json:
-        _print_json(found)
+        _print_json({**_counts(table), **found})
     else:
+        _print_counts(table)
         for text in [*parts, *summaries]:
             shown = with_fraction(text, result.metric, getattr(metric, "k", None))
             print(shown if text in parts else wrapped(shown))
@@ -447,7 +506,10 @@ def _goal(metric: Metric, arguments: argparse.Namespace) -> str:
 
 
 def _read(arguments: argparse.Namespace) -> Table:
-    """Read the columns of a file."""
+    """Read the columns of a file, or judgements and runs."""
+    if arguments.qrels is not None:
+        _progress(f"reading {arguments.qrels}, {', '.join(arguments.run)}")
+        return read_runs(arguments)
     _progress(f"reading {arguments.file}")
     options = {name: getattr(arguments, name, None) for name in ("groups", "clusters")}
     table = read_table(

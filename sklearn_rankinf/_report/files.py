@@ -7,7 +7,8 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -16,7 +17,8 @@ from typing import Any, BinaryIO, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._ranking import as_exact_numbers
+from sklearn_rankinf._metrics import Metric
+from sklearn_rankinf._ranking import AlignedRuns, as_exact_numbers
 
 _KNOWN_LABELS = ({0, 1}, {-1, 1})
 _TRUTHS = {"false": False, "true": True}
@@ -59,6 +61,15 @@ class Table:
     scores: dict[str, NDArray[Any]]
     groups: NDArray[Any] | None = None
     clusters: NDArray[Any] | None = None
+    # The runs that the labels and scores are of, if they were read from judgements and runs.
+    runs: AlignedRuns | None = None
+
+    def labels(self, metric: Metric) -> NDArray[Any]:
+        """Positives, or the grades of runs for a metric that takes them."""
+        if self.runs is None or not metric.takes_grades:
+            return self.is_positive
+        grades = self.runs.relevance
+        return grades if np.unique(grades).size > 2 else np.asarray(grades > 0.0, dtype=np.int64)
 
 
 def read_table(
@@ -82,12 +93,7 @@ def read_table(
     likely to be positive, are negated. The separator is found out from the first line, unless it is
     given.
     """
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError(
-            'reading a file needs pandas: pip install "sklearn-rankinf[report]".'
-        ) from error
+    pd = import_pandas()
     if label in score_columns:
         raise CommandError(
             f"column {label!r} cannot be both --label and a column of scores: give another column "
@@ -109,48 +115,65 @@ def read_table(
     return Table(
         _is_positive(pd, columns[label], label, pos_label, decimal),
         scores,
-        *(None if name is None else _as_names(columns[name], name) for name in (groups, clusters)),
+        groups=None if groups is None else _as_names(columns[groups], groups),
+        clusters=None if clusters is None else _as_names(columns[clusters], clusters),
     )
+
+
+def import_pandas() -> Any:
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError(
+            'reading a file needs pandas: pip install "sklearn-rankinf[report]".'
+        ) from error
+    return pd
 
 
 def _read_columns(pd: Any, path: str, wanted: list[str], sep: str | None) -> dict[str, Any]:
     """Read the required columns of a table, those of a text file as they are written."""
-    names: list[str] = []
-    try:
-        with _open(path) as file:
-            if Path(path).suffix.lower() in _PARQUET:
-                return _read_parquet(file, path, wanted)
-            if _is_spreadsheet(path, file):
-                raise CommandError(f"{path!r} is a spreadsheet: export it as CSV.")
-            options = {"compression": _compression(path, file), "low_memory": False}
-            names, sep = _read_names(pd, file, wanted, sep, options)
-            _check_columns(path, names, wanted)
-            file.seek(0)
-            with warnings.catch_warnings():
-                # A row with more values than the header would lose values or shift the columns.
-                warnings.simplefilter("error", pd.errors.ParserWarning)
-                frame = pd.read_csv(
-                    file,
-                    sep=sep,
-                    index_col=False,
-                    header=0,
-                    names=range(len(names)),
-                    dtype={names.index(name): str for name in wanted},
-                    **options,
-                )
+    with readable(pd, path), open_once(path) as file:
+        if Path(path).suffix.lower() in _PARQUET:
+            return _read_parquet(file, path, wanted)
+        if _is_spreadsheet(path, file):
+            raise CommandError(f"{path!r} is a spreadsheet: export it as CSV.")
+        options = {"compression": compression_of(path, file), "low_memory": False}
+        names, sep = _read_names(pd, file, wanted, sep, options)
+        _check_columns(path, names, wanted)
+        file.seek(0)
+        try:
+            frame = pd.read_csv(
+                file,
+                sep=sep,
+                index_col=False,
+                header=0,
+                names=range(len(names)),
+                dtype={names.index(name): str for name in wanted},
+                **options,
+            )
+        except pd.errors.ParserWarning as error:
+            raise CommandError(
+                f"{path!r} has rows with more values than the {len(names)} names in its first "
+                "line: correct these rows."
+            ) from error
         _check_line_breaks(pd, path, frame, names, sep)
         return {name: frame[names.index(name)] for name in wanted}
+
+
+@contextmanager
+def readable(pd: Any, path: str) -> Iterator[None]:
+    """Report a file that cannot be read, or is no table, as an error of the command."""
+    try:
+        with warnings.catch_warnings():
+            # A row with more values than the header would lose values or shift the columns.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            yield
     except (CommandError, ImportError):
         raise
     except OSError as error:
         raise CommandError(f"cannot read {path!r}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
         raise CommandError(f"{path!r} is not encoded in UTF-8: save it as UTF-8 text.") from error
-    except pd.errors.ParserWarning as error:
-        raise CommandError(
-            f"{path!r} has rows with more values than the {len(names)} names in its first line: "
-            "correct these rows."
-        ) from error
     except ValueError as error:  # pandas raises it for a file that is not a table
         unclosed = re.search(r"EOF inside string starting at row (\d+)", str(error))
         if unclosed is not None:
@@ -160,7 +183,7 @@ def _read_columns(pd: Any, path: str, wanted: list[str], sep: str | None) -> dic
         raise CommandError(f"cannot unpack {path!r}: {_first_line(error)}.") from error
 
 
-def _open(path: str) -> BinaryIO:
+def open_once(path: str) -> BinaryIO:
     """Open a file once; the content of a pipe is kept, because the header is read several times."""
     if path == "-":
         return io.BytesIO(sys.stdin.buffer.read())
@@ -176,7 +199,7 @@ def _open(path: str) -> BinaryIO:
         return io.BytesIO(file.read())
 
 
-def _compression(path: str, file: BinaryIO) -> str | None:
+def compression_of(path: str, file: BinaryIO) -> str | None:
     """Return the compression by the ending of the name, or by the first bytes for gzip."""
     name = path.lower()
     for ending, compression in _ARCHIVES.items():

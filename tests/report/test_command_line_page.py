@@ -120,7 +120,7 @@ def test_page(directory, printed_by):
             n_shown += 1
             for part in text.split("\n\n"):
                 assert matches(part, printed), f"not printed:\n{part}\n\nbut:\n{printed}"
-    assert n_shown == 9
+    assert n_shown == 11
     assert (directory / "report.html").exists()
     assert list((directory / "pictures").iterdir())
 
