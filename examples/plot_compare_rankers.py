@@ -95,6 +95,25 @@ print(pairs.results.summary())
 plt.show()
 
 # %%
+# Which are tied?
+# ---------------
+# A leaderboard has more rows, and most neighbours are tied. Here are forests of 3 to 200 trees. The
+# limits of the ranks hold for all ranks together, and forests that share a letter are not
+# significantly different. Limits of ranks that overlap are no test: look at the letters.
+
+from sklearn_rankinf import LeaderboardDisplay
+
+forests = {
+    f"{n} trees": RandomForestClassifier(n, random_state=1).fit(X_train, y_train)
+    for n in (3, 10, 30, 100, 200)
+}
+board = LeaderboardDisplay.from_estimator(
+    {**forests, "naive Bayes": models["naive Bayes"]}, X_test, y_test, despine=True
+)
+print(board.results.leaderboard().summary())
+plt.show()
+
+# %%
 # These statements concern the three trained models, and samples like those that were ranked. Other
 # training data would yield other models; see :ref:`model_selection` for the conclusions that
 # cross-validation allows.

@@ -59,6 +59,7 @@ from sklearn_rankinf._planning.simulation import (
 from sklearn_rankinf._plot.comparison import ComparisonDisplay
 from sklearn_rankinf._plot.curve import CurveDisplay
 from sklearn_rankinf._plot.interval import IntervalDisplay
+from sklearn_rankinf._plot.leaderboard import LeaderboardDisplay
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
 from sklearn_rankinf._plot.power import PowerDisplay
 from sklearn_rankinf._plot.top_k import TopKSignificanceDisplay
@@ -100,6 +101,7 @@ __all__ = [
     "EnrichmentAtK",
     "FScoreAtK",
     "IntervalDisplay",
+    "LeaderboardDisplay",
     "NullDistributionDisplay",
     "PowerDisplay",
     "PrecisionAtK",

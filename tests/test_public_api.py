@@ -150,6 +150,7 @@ SIGNATURES = {
     "ComparisonDisplay": "(results, *, curves=None, name=None)",
     "CurveDisplay": "(results, *, difference=None, name=None)",
     "IntervalDisplay": "(results, *, name=None)",
+    "LeaderboardDisplay": "(results, *, name=None)",
     "TopKSignificanceDisplay": "(results, *, name=None)",
     "BinormalPrecisionRecallCurve": (
         "(prevalence, mean_positive, sd_positive, mean_negative, sd_negative)"

@@ -23,6 +23,7 @@ from sklearn_rankinf import (
     ComparisonDisplay,
     CurveDisplay,
     IntervalDisplay,
+    LeaderboardDisplay,
     NullDistributionDisplay,
     PowerDisplay,
     TopKSignificanceDisplay,
@@ -61,10 +62,11 @@ RESULTS = {
 SINGLE = {
     **RESULTS,
     ComparisonDisplay: metric_comparison_test(Y, SCORES, **FEW),
+    LeaderboardDisplay: metric_multiple_comparison_test(Y, SCORES),
 }
 MANY = metric_multiple_comparison_test(Y, SCORES)
 
-ESTIMATED = [*COMPUTE, ComparisonDisplay]
+ESTIMATED = [*COMPUTE, ComparisonDisplay, LeaderboardDisplay]
 
 several = pytest.mark.parametrize("kind", list(RESULTS), ids=lambda kind: kind.__name__)
 of_rankers = pytest.mark.parametrize("kind", list(COMPUTE), ids=lambda kind: kind.__name__)
@@ -223,6 +225,7 @@ def test_keywords_reach_their_artists(kind):
             kind.from_predictions(Y, SCORES, groups=np.arange(20) // 10, **FEW),
             kind(MANY),
         ],
+        LeaderboardDisplay: lambda: [kind(MANY)],
     }.get(kind, lambda: [kind(RESULTS[kind])])():
         if kind is NullDistributionDisplay:
             options["n_resamples"] = 20

@@ -642,6 +642,7 @@ def test_displays_of_other_objects(wrong):
         rankinf.CurveDisplay,
         rankinf.IntervalDisplay,
         rankinf.ComparisonDisplay,
+        rankinf.LeaderboardDisplay,
         rankinf.PowerDisplay,
         rankinf.TopKSignificanceDisplay,
     ):

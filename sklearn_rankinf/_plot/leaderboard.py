@@ -1,0 +1,189 @@
+"""Display of a leaderboard: the limits of the rank of each ranker, and letters of those tied."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from sklearn_rankinf._estimation import (
+    Leaderboard,
+    MetricMultipleComparisonTestResult,
+    metric_multiple_comparison_test,
+)
+from sklearn_rankinf._plot.base import ScoresDisplay, hide_spines, merged_style, short, with_minus
+
+# Above this number of rankers not every rank has a tick.
+_ALL_TICKS = 20
+
+
+class LeaderboardDisplay(ScoresDisplay):
+    """Ranks of several rankers with their limits, one row for each ranker, the best one first.
+
+    Use :meth:`from_estimator` or :meth:`from_predictions` with a dict of rankers and the options of
+    :func:`metric_multiple_comparison_test`, or pass its result.
+
+    Parameters
+    ----------
+    results : MetricMultipleComparisonTestResult
+        Result of :func:`metric_multiple_comparison_test`.
+    name : sequence of str, optional
+        Names of the rankers, in the order of the result, instead of those in it.
+
+    Attributes
+    ----------
+    points_ : matplotlib artist
+        The ranks of the observed values.
+    intervals_ : matplotlib artist
+        The limits of the ranks, as horizontal lines.
+    texts_ : list of matplotlib artists
+        Values and letters, in the order of the rows; empty if they are not written.
+    ax_ : matplotlib axes
+        The axes of the plot.
+    figure_ : matplotlib figure
+        The figure that contains the axes.
+
+    Raises
+    ------
+    TypeError
+        If `results` is not the result of a comparison of several rankers.
+    ValueError
+        If there is not one name for each ranker.
+
+    See Also
+    --------
+    metric_multiple_comparison_test : Comparison of several rankers.
+    ComparisonDisplay : The differences of all pairs as a matrix.
+    IntervalDisplay : Confidence intervals of each value.
+
+    Notes
+    -----
+    Rankers that share a letter are not significantly different. Limits of ranks that overlap are no
+    test: rankers that differ significantly may have ranks in common. Names of rankers that may be
+    best are bold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankinf import LeaderboardDisplay, metric_multiple_comparison_test
+    >>> rng = np.random.default_rng(0)
+    >>> y_true = np.arange(300) < 30
+    >>> scores = {f"+{d}": rng.normal(size=300) + d * y_true for d in (0.5, 1.5, 1.6)}
+    >>> result = metric_multiple_comparison_test(y_true, scores, metric="roc_auc")
+    >>> display = LeaderboardDisplay(result)
+    >>> display.plot()  # doctest: +SKIP
+    <...>
+    """
+
+    points_: Any
+    intervals_: Any
+    texts_: list[Any]
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        name: Sequence[str] | None = None,
+        point_kwargs: Mapping[str, Any] | None = None,
+        interval_kwargs: Mapping[str, Any] | None = None,
+        plot_values: bool = True,
+        text_kwargs: Mapping[str, Any] | None = None,
+        despine: bool = False,
+    ) -> Self:
+        """Draw the rows.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Axes to draw on; by default new axes with a height that suits the number of rows.
+        name : sequence of str, optional
+            Names of the rankers, instead of those of the display.
+        point_kwargs : dict, optional
+            Keywords of matplotlib's ``plot`` for the ranks.
+        interval_kwargs : dict, optional
+            Keywords of matplotlib's ``hlines`` for the limits.
+        plot_values : bool, default=True
+            Whether to write values and letters to the right of the axes.
+        text_kwargs : dict, optional
+            Keywords of matplotlib's ``text`` for the values and letters.
+        despine : bool, default=False
+            Whether to remove the top and right spines.
+
+        Returns
+        -------
+        display : LeaderboardDisplay
+            The display, with its artists as attributes.
+        """
+        names = self._read(name)
+        board = self.results.leaderboard()
+        names = [short(names[self.results.names.index(one)]) for one in board.names]
+        places = np.arange(len(names))
+        ax = self._start(ax, (6.4, max(1.8, 1.3 + 0.32 * len(names))))
+        style = merged_style({"color": "C0", "linewidth": 3.0, "alpha": 0.5}, interval_kwargs)
+        self.intervals_ = ax.hlines(places, board.rank_low, board.rank_high, **style)
+        style = merged_style({"color": "C0", "marker": "o", "linestyle": "none"}, point_kwargs)
+        (self.points_,) = ax.plot(board.rank, places, **style)
+        self.texts_ = _write_values(ax, board, text_kwargs) if plot_values else []
+        ax.set_xlim(0.6, len(names) + 0.4)
+        ax.set_ylim(len(names) - 0.4, -0.6)
+        if len(names) <= _ALL_TICKS:
+            ax.set_xticks(range(1, len(names) + 1))
+        ax.set_yticks(places, names)
+        for kept, tick in zip(board.may_be_best, ax.get_yticklabels(), strict=True):
+            tick.set_fontweight("bold" if kept else "normal")
+        ax.set_xlabel(_title(board))
+        if despine:
+            hide_spines(ax)
+        return self
+
+    @classmethod
+    def _of_scores(cls, y_true: Any, y_score: Any, options: Any, name: Any, ax: Any) -> Self:
+        own, drawn = cls._divided(metric_multiple_comparison_test, options)
+        return cls(metric_multiple_comparison_test(y_true, y_score, **own), name=name).plot(
+            ax, **drawn
+        )
+
+    def _read(self, name: Any) -> list[str]:
+        """Return the names of the rankers."""
+        if not isinstance(self.results, MetricMultipleComparisonTestResult):
+            raise TypeError(
+                "results must be the result of metric_multiple_comparison_test; got "
+                f"{type(self.results).__name__}."
+            )
+        own = self.results.names
+        given = next(names for names in (name, self.name, own) if names is not None)
+        if isinstance(given, str) or len(given) != len(own):
+            raise ValueError(
+                f"name must have one entry for each of the {len(own)} rankers; got {given!r}."
+            )
+        return [str(one) for one in given]
+
+
+def _write_values(ax: Any, board: Leaderboard, kwargs: Mapping[str, Any] | None) -> list[Any]:
+    """Write values and letters to the right of the axes, each letter in a column of its own."""
+    # The x coordinate is relative to the axes, the y coordinate is that of the row.
+    style = {"ha": "left", "va": "center", "transform": ax.get_yaxis_transform()}
+    style = merged_style({**style, "family": "monospace", "fontsize": "small"}, kwargs)
+    largest = float(np.abs(board.statistic).max())
+    digits = max(0, 2 - math.floor(math.log10(largest))) if largest > 0.0 else 0
+    values = [with_minus(f"{value:.{digits}f}") for value in board.statistic]
+    letters = board.letters
+    if not any(" " in one for one in letters):
+        used = sorted(set("".join(letters)))
+        letters = ["".join(one if one in own else " " for one in used) for own in letters]
+    width = max(map(len, values))
+    rows = [f"{value:{width}s}  {own}" for value, own in zip(values, letters, strict=True)]
+    ax.text(1.02, -0.8, f"{'value':{width}s}  tied", **style)
+    return [ax.text(1.02, place, row, **style) for place, row in enumerate(rows)]
+
+
+def _title(board: Leaderboard) -> str:
+    """Label of the axis of ranks."""
+    what = board.metric.title_in_text
+    if board.n_queries is not None:
+        what = f"mean {what}"
+    together = "each rank by itself" if board.correction == "none" else "all ranks together"
+    level = f"{100.0 * board.confidence_level:g} % limits of {together}"
+    return f"Rank by {what}\n({level})"
