@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._ranking.options import check_integer, check_option
+from sklearn_rankinf._ranking.options import check_integer, check_option, check_positive
 from sklearn_rankinf._ranking.ranking import Ranking, sums_by_block
 from sklearn_rankinf._ranking.validation import (
     LARGEST_WHOLE,
@@ -370,8 +369,7 @@ def align_runs(
     ties = check_option(ties, "ties", ("expected", "name"))
     if not isinstance(judged_only, bool | np.bool_):
         raise TypeError(f"judged_only must be True or False; got {typed(judged_only)}.")
-    if not isinstance(relevance_level, Real) or not relevance_level > 0:
-        raise ValueError(f"relevance_level must be a grade above 0; got {shown(relevance_level)}.")
+    relevance_level = check_positive(relevance_level, "relevance_level")
     queries, documents = _Names("query"), _Names("document")
     judged = _Table.read(qrels, "qrels", _RELEVANCE, queries, documents)
     n_queries = len(queries.names)
@@ -402,7 +400,7 @@ def align_runs(
         y_score=y_score,
         groups=_as_objects(queries.names)[rows // n],
         documents=_as_objects([*documents.names, None])[rows % n],
-        relevance_level=float(relevance_level),
+        relevance_level=relevance_level,
         judged_only=bool(judged_only),
         n_judged=pool.queries.size,
         counts=counts,

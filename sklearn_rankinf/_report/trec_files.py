@@ -90,6 +90,11 @@ def read_runs(arguments: argparse.Namespace) -> Table:
         )
     except ValueError as error:
         raise CommandError(str(error)) from error
+    if aligned.n_queries < 2 and arguments.command != "curve":
+        raise CommandError(
+            "the judgements have a single query, and means over queries with their intervals and "
+            "comparisons need two or more: rankinf curve takes one query."
+        )
     labels = aligned.y_true.astype(np.int64)
     return Table(labels, dict(aligned.y_score), groups=aligned.groups, runs=aligned)
 

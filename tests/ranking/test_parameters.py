@@ -96,6 +96,15 @@ OF_INTEGERS = {
         100,
         lambda x: rankinf.ap_null_distribution(103, x),
     ),
+    "AlignedRuns.rankings": (
+        "collection_size",
+        100,
+        lambda x: (
+            rankinf.align_runs({"q": {"a": 1}}, {"q": {"a": 1.0}})
+            .rankings("run", collection_size=x)["q"]
+            .tie_sizes
+        ),
+    ),
     "min_hits_at_k": ("k", 5, lambda x: rankinf.min_hits_at_k(50, 20, k=x)),
     "min_hits_at_k, n_samples": ("n_samples", 100, lambda x: rankinf.min_hits_at_k(x, 20, k=9)),
     "minimum_hypergeometric_test": (
@@ -209,6 +218,13 @@ OF_INTEGERS = {
 }
 
 OF_REALS = {
+    "align_runs": (
+        "relevance_level",
+        1.5,
+        lambda x: rankinf.align_runs(
+            {"q": {"a": 1, "b": 1.5}}, {"q": {"a": 1.0}}, relevance_level=x
+        ).summary(),
+    ),
     "AveragePrecision": ("k", 0.3, lambda x: value(rankinf.AveragePrecision(k=x))),
     "RecallAtK": ("k", 0.3, lambda x: value(rankinf.RecallAtK(x))),
     "DiscountedCumulativeGain": (

@@ -439,7 +439,7 @@ QRELS, RUN = {"q": {"a": 1, "b": 0}}, {"q": {"a": 1.0, "b": 0.5}}
         (ValueError, "ties must be", lambda: align_runs(QRELS, RUN, ties="last")),
         (TypeError, "judged_only must be True or False; got 1",
          lambda: align_runs(QRELS, RUN, judged_only=1)),
-        (ValueError, "relevance_level must be a grade above 0; got 0",
+        (ValueError, "relevance_level must be finite and larger than 0; got 0",
          lambda: align_runs(QRELS, RUN, relevance_level=0)),
         (ValueError, "run='x' is not a run: pass one of 'run'",
          lambda: align_runs(QRELS, RUN).rankings("x", collection_size=9)),

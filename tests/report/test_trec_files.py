@@ -211,6 +211,17 @@ def test_curves_that_need_more(files, capsys, options, message):
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["report", "compare"])
+def test_means_need_two_queries(tmp_path, capsys, command):
+    (tmp_path / "q").write_text("1 0 a 1\n")
+    options = ["--qrels", str(tmp_path / "q")]
+    for name in ("r", "s"):
+        (tmp_path / name).write_text(f"1 Q0 a 1 2.0 {name}\n")
+        options += ["--run", str(tmp_path / name)]
+    assert main([command, *options]) == 2
+    assert "the judgements have a single query, and means over" in capsys.readouterr().err
+
+
 def test_comparison_needs_two_runs(files, capsys):
     assert main(["compare", *files[:4]]) == 2
     assert "needs two or more runs, each with --run; got only" in capsys.readouterr().err
