@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._metrics.values import value_of
 from sklearn_rankinf._ranking import Ranking, Sample, sums_by_block, warn_caller
-from sklearn_rankinf._statistics import Floats, Metric
+from sklearn_rankinf._statistics import Floats, Integers, Metric
 
 # Number of queries that a warning names.
 _N_SHOWN = 5
@@ -24,7 +24,10 @@ def values_of_queries(metric: Metric, sample: Sample) -> Floats:
         [_value_of_items(metric, sample.labels[own, 0], scores[own]) for own in queries]
         for scores in sample.scores
     ]
-    warn_of_undefined_queries(metric, sample.lists_of_queries[-1])
+    numbers, names = sample.design.groups, sample.design.names["groups"]
+    assert numbers is not None
+    n_positives = np.bincount(numbers, sample.positive)
+    warn_of_undefined_queries(metric, names, np.bincount(numbers), n_positives)
     return np.array(columns).T
 
 
@@ -69,27 +72,31 @@ def _check_of_open_lists(metric: Metric) -> None:
         )
 
 
-def warn_of_undefined_queries(metric: Metric, rankings: Mapping[Any, Ranking]) -> None:
+def warn_of_undefined_queries(
+    metric: Metric, queries: Sequence[Any], n_samples: NDArray[Any], n_positives: NDArray[Any]
+) -> None:
     """Warn about queries without positives, or without negatives if the metric needs them."""
-    empty = [query for query, own in rankings.items() if own.n_positives == 0]
-    if empty:
+    empty = np.flatnonzero(n_positives == 0)
+    if empty.size:
         warn_caller(
-            f"{len(empty)} of {len(rankings)} queries have no positives in y_true "
-            f"({_named(empty)}); their {metric.title_in_text} counts as 0.",
+            f"{empty.size} of {len(queries)} queries have no positives in y_true "
+            f"({_named(queries, empty)}); their {metric.title_in_text} counts as 0.",
             UndefinedMetricWarning,
         )
-    full = [query for query, own in rankings.items() if own.n_positives == own.n_samples]
-    if full and metric.needs_misses:
+    full = np.flatnonzero(n_positives == n_samples)
+    if full.size and metric.needs_misses:
+        size = n_samples[full[:1]]
+        value = value_of(metric, Ranking.from_counts(size, size))
         warn_caller(
-            f"{len(full)} of {len(rankings)} queries have no negatives in y_true; their "
-            f"{metric.title_in_text} counts as {value_of(metric, rankings[full[0]]):.1f}: "
-            f"{_named(full)}.",
+            f"{full.size} of {len(queries)} queries have no negatives in y_true; their "
+            f"{metric.title_in_text} counts as {value:.1f}: {_named(queries, full)}.",
             UndefinedMetricWarning,
         )
 
 
-def _named(queries: list[Any]) -> str:
-    return ", ".join(map(repr, queries[:_N_SHOWN])) + (", ..." if len(queries) > _N_SHOWN else "")
+def _named(queries: Sequence[Any], which: Integers) -> str:
+    shown = ", ".join(repr(queries[i]) for i in which[:_N_SHOWN])
+    return shown + (", ..." if which.size > _N_SHOWN else "")
 
 
 def check_queries_alone(**given: Any) -> None:

@@ -31,6 +31,7 @@ from sklearn_rankinf._null.frozen import (
     mean_of,
     method_of_mean,
     observe,
+    observe_queries,
     observe_ranking,
     warn_of_design,
     warn_of_undefined,

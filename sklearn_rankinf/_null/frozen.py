@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -308,6 +308,27 @@ def observe_ranking(ranking: Ranking, metric: Metric, **options: Any) -> Observe
         metric, ranking.n_samples, ranking.n_positives, tie_sizes=ranking.tie_sizes, **options
     )
     return _value(ranking, null), null
+
+
+def observe_queries(
+    queries: Iterable[tuple[Any, Ranking]], metric: Metric, **options: Any
+) -> dict[Any, Observed]:
+    """Values and null distributions of queries; those of equal sizes and ties share one.
+
+    No ranking is kept, which would take more memory than labels and scores.
+    """
+    observed: dict[Any, Observed] = {}
+    known: dict[tuple[Any, ...], NullDistribution] = {}
+    for query, ranking in queries:
+        sizes = ranking.tie_sizes
+        ties = None if ranking.n_blocks == ranking.n_samples else sizes.tobytes()
+        shape = ranking.n_samples, ranking.n_positives, ties
+        if shape in known:
+            observed[query] = _value(ranking, known[shape]), known[shape]
+        else:
+            observed[query] = observe_ranking(ranking, metric, **options)
+            known[shape] = observed[query][1]
+    return observed
 
 
 def _value(ranking: Ranking, null: NullDistribution) -> Any:

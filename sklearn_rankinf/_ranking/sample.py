@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -392,14 +392,13 @@ class Sample:
     @property
     def lists_of_queries(self) -> list[dict[Any, Ranking]]:
         """The rankings of all queries by each ranker."""
-        positive, queries = self.positive, self.design.rows_of_queries()
-        return [
-            {
-                query: Ranking(*counts_by_block(positive[rows], scores[rows]))
-                for query, rows in queries.items()
-            }
-            for scores in self.scores
-        ]
+        return [dict(self.queries(ranker)) for ranker in range(len(self.scores))]
+
+    def queries(self, ranker: int = 0) -> Iterator[tuple[Any, Ranking]]:
+        """The ranking of each query by a ranker, one after the other."""
+        positive, scores = self.positive, self.scores[ranker]
+        for query, rows in self.design.rows_of_queries().items():
+            yield query, Ranking(*counts_by_block(positive[rows], scores[rows]))
 
     @property
     def n_without_positives(self) -> int:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import warnings
+from array import array
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from inspect import currentframe
+from itertools import chain
 from numbers import Rational, Real
 from typing import Any, TypeAlias
 
@@ -25,6 +27,8 @@ _NUMBERS = (Real, Decimal, np.bool_)
 LARGEST_WHOLE = 2.0**53
 # Counts are 64-bit integers in arrays.
 LARGEST_COUNT = 2**62
+# Entries of an array that are Python objects at a time.
+_LISTED_AT_ONCE = 100_000
 
 
 def as_binary(
@@ -445,11 +449,11 @@ def numbered(
 
     Units may be any hashable values; `what` is the name of a unit in messages.
     """
-    values = entries.tolist() if isinstance(entries, np.ndarray) else entries
+    values = _listed_in_parts(entries) if isinstance(entries, np.ndarray) else entries
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise TypeError(f"{name} must hold the {what} of each sample; got {typed(entries)}.")
     numbers: dict[Any, int] = {}
-    codes = []
+    codes = array("q")
     for row, value in enumerate(values):
         n_known = len(numbers)
         try:
@@ -469,7 +473,15 @@ def numbered(
             f"{name} must contain the {what} of each of the {n_samples} samples; it has "
             f"{len(codes)} entries."
         )
-    return np.array(codes, dtype=np.int64), list(numbers)
+    return np.frombuffer(codes, dtype=np.int64), list(numbers)
+
+
+def _listed_in_parts(entries: NDArray[Any]) -> Any:
+    """The entries as Python objects, which take several times the memory of an array."""
+    if entries.ndim != 1:
+        return entries.tolist()
+    parts = range(0, entries.size, _LISTED_AT_ONCE)
+    return chain.from_iterable(entries[i : i + _LISTED_AT_ONCE].tolist() for i in parts)
 
 
 def _is_missing(value: Any) -> bool:

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from sklearn_rankinf._metrics import (
     as_metric_or_average,
     check_queries_alone,
-    warn_of_undefined_queries,
 )
 from sklearn_rankinf._null import (
     OF_LABELS,
@@ -22,7 +21,7 @@ from sklearn_rankinf._null import (
     mean_of,
     method_of_mean,
     observe,
-    observe_ranking,
+    observe_queries,
     stopped_distribution,
     warn_of_design,
     warn_of_undefined,
@@ -424,29 +423,26 @@ def significance_of_queries(
     # All null distributions share one seed, so that a generator is drawn from only once.
     drawing: dict[str, Any] = {"n_resamples": n_resamples}
     drawing["random_state"] = as_seed_sequence(random_state)
-    sample, rankings = read_queries(metric, y_true, y_score, groups, **options)
+    sample, queries = read_queries(metric, y_true, y_score, groups, **options)
     is_graded = sample is not None and sample.is_graded
     null, joint = None, None
     if sample is not None and sample.design.restrictions:
-        joint = JointRows(metric, sample, list(rankings.values()), method)
-    warn_of_undefined_queries(metric, rankings)
+        joint = JointRows(metric, sample, method)
     if sample is not None and is_graded:
         if joint is not None:
             raise ValueError(
                 f"{sample.design.named} cannot be combined with groups for graded relevance: leave "
                 "out one of them."
             )
-        rows = sample.design.rows_of_queries().values()
-        grades = (sample.of_rows(own) for own in rows)
-        observed = [observe(metric, own, method=method, n_jobs=None, **drawing) for own in grades]
+        drawing_each = {**drawing, "method": method, "n_jobs": None}
+        observed = {
+            query: observe(metric, sample.of_rows(rows), **drawing_each)
+            for query, rows in sample.design.rows_of_queries().items()
+        }
         method = "permutation"
     else:
-        observed = [
-            observe_ranking(ranking, metric, method=method, **drawing)
-            for ranking in rankings.values()
-        ]
+        observed = observe_queries(queries, metric, method=method, **drawing)
     if joint is None:
-        null = mean_of(metric, [own for _, own in observed], method=method, **drawing, **running)
-    return result_of_queries(
-        metric, rankings, observed, null, joint, alternative, **drawing, **running
-    )
+        nulls = [own for _, own in observed.values()]
+        null = mean_of(metric, nulls, method=method, **drawing, **running)
+    return result_of_queries(metric, observed, null, joint, alternative, **drawing, **running)

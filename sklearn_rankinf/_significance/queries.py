@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from sklearn_rankinf._estimation import (
     in_parentheses,
     interval_over_queries,
 )
+from sklearn_rankinf._metrics import warn_of_undefined_queries
 from sklearn_rankinf._null import NullDistribution, monte_carlo_error, permutation_distribution
 from sklearn_rankinf._permutation import (
     RESTRICTED,
@@ -60,6 +61,9 @@ _COLUMNS = (
     "pvalue_holm",
     "pvalue_maxt",
 )
+_COUNTS = ("n_samples", "n_positives")
+# Most queries with one null distribution in a job, after which progress is shown.
+_MOST_IN_A_JOB = 20_000
 # Relative difference up to which two values count as equal.
 _SAME = 1e-12
 # Smallest relative error that is reported.
@@ -189,7 +193,7 @@ def are_rankings(values: Any) -> bool:
 
 def read_queries(
     metric: Metric, y_true: Any, y_score: Any, groups: Any, **options: Any
-) -> tuple[Sample | None, dict[Any, Ranking]]:
+) -> tuple[Sample | None, Iterable[tuple[Any, Ranking]]]:
     """The sample with all queries, None if rankings are given, and the ranking of each query."""
     if not are_rankings(y_true):
         options |= {"takes_grades": metric.takes_grades, "groups": groups}
@@ -200,7 +204,7 @@ def read_queries(
                 "against chance needs the number of all items: pass the rankings of "
                 "AlignedRuns.rankings, or give the other items of the collection the lowest score."
             )
-        return sample, sample.lists_of_queries[0]
+        return sample, sample.queries()
     if y_score is not None or groups is not None:
         given = "y_score" if y_score is not None else "groups"
         raise TypeError(f"{given} must be left out if y_true contains rankings.")
@@ -208,13 +212,12 @@ def read_queries(
     rankings = {query: Sample.read(ranking, None).rankings[0] for query, ranking in queries}
     # There is no stratum or cluster of a ranking.
     Sample.read(next(iter(rankings.values())), None, **options)
-    return None, rankings
+    return None, rankings.items()
 
 
 def result_of_queries(
     metric: Metric,
-    rankings: Mapping[Any, Ranking],
-    observed: Sequence[tuple[Any, NullDistribution]],
+    observed: Mapping[Any, tuple[Any, NullDistribution]],
     null: NullDistribution | None,
     joint: JointRows | None,
     alternative: str,
@@ -223,7 +226,10 @@ def result_of_queries(
     **options: Any,
 ) -> QueriesTestResult:
     """Compare the mean with its null distribution, or with that of joint labellings of queries."""
-    statistics, nulls = np.array([value for value, _ in observed]), [own for _, own in observed]
+    statistics = np.array([value for value, _ in observed.values()])
+    nulls = [own for _, own in observed.values()]
+    counts = [np.array([getattr(one, name) for one in nulls], dtype=np.int64) for name in _COUNTS]
+    warn_of_undefined_queries(metric, list(observed), *counts)
     found = None
     if joint is not None:
         drawing = {**options, "n_jobs": n_jobs, "verbose": verbose}
@@ -235,14 +241,17 @@ def result_of_queries(
     else:
         of_queries, computed = _pvalues(nulls, statistics, null, alternative, n_jobs, verbose)
     fields = significance_fields(mean, null, alternative, computed)
-    fields["n_samples"] = sum(ranking.n_samples for ranking in rankings.values())
-    fields["n_positives"] = sum(ranking.n_positives for ranking in rankings.values())
+    fields |= {name: int(each.sum()) for name, each in zip(_COUNTS, counts, strict=True)}
     return QueriesTestResult(
         metric=metric,
         **fields,
+        queries=list(observed),
+        n_queries_without_positives=int(np.sum(counts[1] == 0)),
+        query_n_samples=counts[0],
+        query_n_positives=counts[1],
         query_statistic=statistics,
         **of_queries,
-        **_adjusted(of_queries["query_pvalue"], rankings, found),
+        **_adjusted(of_queries["query_pvalue"], counts[1] > 0, found),
     )
 
 
@@ -261,7 +270,11 @@ def _pvalues(
     same: dict[Any, list[int]] = {}
     for query, null in enumerate(nulls):
         same.setdefault(null._key, []).append(query)
-    members = [np.array(queries) for queries in same.values()]
+    members = [
+        part
+        for queries in same.values()
+        for part in np.array_split(queries, -(-len(queries) // _MOST_IN_A_JOB))
+    ]
     tasks: list[tuple[NullDistribution, Any]]
     tasks = [(nulls[queries[0]], statistics[queries]) for queries in members]
     is_exact = null_of_mean.method == "analytic"
@@ -278,11 +291,9 @@ def _pvalues(
 
 
 def _adjusted(
-    pvalue: Floats, rankings: Mapping[Any, Ranking], found: _JointSignificance | None
+    pvalue: Floats, tested: NDArray[np.bool_], found: _JointSignificance | None
 ) -> dict[str, Any]:
-    """Fields on the queries, with p-values adjusted for the number of queries with positives."""
-    n_positives = np.array([ranking.n_positives for ranking in rankings.values()], dtype=np.int64)
-    tested = n_positives > 0
+    """P-values adjusted for the number of queries with positives, which are tested."""
     adjusted: dict[str, Any] = {"maxt": None if found is None else np.maximum(found.maxt, pvalue)}
     for name in ("bh", "by", "holm"):
         adjusted[name] = np.ones(pvalue.size)
@@ -292,13 +303,7 @@ def _adjusted(
             adjusted[name][tested] = (
                 holm(own) if is_holm else stats.false_discovery_control(own, method=name)
             )
-    return {
-        "queries": list(rankings),
-        "n_queries_without_positives": int((~tested).sum()),
-        "query_n_samples": np.array([r.n_samples for r in rankings.values()], dtype=np.int64),
-        "query_n_positives": n_positives,
-        **{f"query_pvalue_{name}": values for name, values in adjusted.items()},
-    }
+    return {f"query_pvalue_{name}": values for name, values in adjusted.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,18 +349,18 @@ class JointRows:
     itself, as for queries that rank the same items.
     """
 
-    def __init__(
-        self, metric: Metric, sample: Sample, rankings: list[Ranking], method: str
-    ) -> None:
+    def __init__(self, metric: Metric, sample: Sample, method: str) -> None:
         check_no_closed_form(method, RESTRICTED)
-        self._metric, self._sample, self._rankings = metric, sample, rankings
+        self._metric, self._sample = metric, sample
         design, n_rows = sample.design, sample.n_items
         codes, units = design.groups, design.clusters
         assert codes is not None
         self._codes = codes
         self._places = np.empty(n_rows, dtype=np.int64)
+        self._tie_sizes = []
         for own in design.rows_of_queries().values():
-            self._places[own] = block_of_each(sample.scores[0][own])[0]
+            self._places[own], tie_sizes = block_of_each(sample.scores[0][own])
+            self._tie_sizes.append(tie_sizes)
         strata = np.zeros(n_rows, dtype=np.int64) if design.strata is None else design.strata
         if units is None:
             units = np.arange(n_rows)
@@ -372,7 +377,7 @@ class JointRows:
             warn_caller(message, DesignWarning)
         n_kinds = np.unique(_numbers_of_pairs(codes, kinds)).size
         n_units = np.unique(_numbers_of_pairs(codes, units)).size
-        self.are_free = n_kinds == len(rankings) and n_units == n_rows
+        self.are_free = n_kinds == len(self._tie_sizes) and n_units == n_rows
 
     def permute(
         self,
@@ -387,8 +392,11 @@ class JointRows:
             for moments in zip(*((null.mean, null.std) for null in nulls), strict=True)
         )
         lists = JointLists(
-            [self._metric.at(ranking.n_samples) for ranking in self._rankings],
-            [(r.n_samples, r.n_positives, r.tie_sizes) for r in self._rankings],
+            [self._metric.at(null.n_samples) for null in nulls],
+            [
+                (null.n_samples, null.n_positives, tie_sizes)
+                for null, tie_sizes in zip(nulls, self._tie_sizes, strict=True)
+            ],
             self._codes,
             self._places,
             self._sample.positive,

@@ -111,6 +111,9 @@ class ContourSettings:
     # First nodes times products above which a contour of a distribution that is not dense is not
     # computed far out: the paths that carry the tail of a value take less time.
     costly_far: float = 3e8
+    # Logs of the ratio of two tails up to which the paths of the larger one serve both: the first
+    # that is small enough near the mean.
+    steps_of_paths: tuple[float, ...] = (0.5, 0.25, 0.125, 0.0625)
 
     # Samples of the transform beyond the first nodes: where the number of positives in a single
     # block varies by several, or blocks with ties are no more than this; of dense distributions and
@@ -227,31 +230,57 @@ class ContourInversion:
         return np.array([self._transform.jumps(value, sign) for value in s.tolist()], dtype=bool)
 
     def tail_of_paths(self, s: Floats, sign: int) -> TailEstimates:
-        """The same, each from a contour of the paths that carry it.
+        """The same, from contours of the paths that carry the tail of a value nearer to the mean.
 
         Other paths, between the humps of a tilted distribution, make its contours long.
         """
         found, (low, high) = TailEstimates.unknown(s.shape), self._tilts.support
-        for i in np.flatnonzero((low <= s) & (s <= high)):
-            found.put(np.array([i]), self._tail_of_paths(float(s[i]), sign))
+        open_ = np.flatnonzero((low <= s) & (s <= high))
+        for part in SETTINGS.steps_of_paths:
+            start = self._starts(s[open_], sign, part)
+            for value in np.unique(start).tolist():
+                same = open_[start == value]
+                found.put(same, self._tail_of_paths(s[same], sign, value))
+            # Paths that carry the tail of a value at the mean, or on its other side, are not known.
+            open_ = open_[[self._limited(value, sign) is None for value in start.tolist()]]
+        return found
+
+    def _starts(self, s: Floats, sign: int, part: float) -> Floats:
+        """Values, a little nearer to the mean, whose tails are larger by at most exp(part) or so.
+
+        They are multiples of a power of 2, so that all between two of them have the same.
+        """
+        slope = np.abs(self.tilts(s, sign))
+        with np.errstate(divide="ignore"):
+            step = np.exp2(np.floor(np.log2(part / slope)))
+        start = np.where(np.isfinite(step), sign * np.floor(sign * s / step) * step, s)
+        low, high = self._tilts.support
+        return np.where((low <= start) & (start <= high), start, s)
+
+    def _tail_of_paths(self, s: Floats, sign: int, start: float) -> TailEstimates:
+        """Tails of values from the paths that carry the tail of another; unknown without these."""
+        limited = self._limited(start, sign)
+        if limited is None:
+            return TailEstimates.unknown(s.shape)
+        inversion, log_rest = limited
+        found = inversion.tail(s, sign)
+        if log_rest > -math.inf:
+            rest = log_rest - np.maximum(found.log_p, log_rest)
+            found.error.truncation[:] += exp_of_error(rest)
         return found
 
     @cached_method
-    def _tail_of_paths(self, s: float, sign: int) -> TailEstimates:
-        """The tail of one value; unknown if the paths that carry it are not found."""
-        limited = self._transform.limited(s, sign)
+    def _limited(self, start: float, sign: int) -> tuple[ContourInversion, float] | None:
+        """Inversion of the paths that carry a tail, and the log of a bound of the rest."""
+        limited = self._transform.limited(start, sign)
         if limited is None:
-            return TailEstimates.unknown((1,))
+            return None
         numbers = limited.deviation, limited.deviation, self._tilts.support, self._tolerance
         tilts = TiltsOfPaths(limited.transform, *limited[2:], self._tilts.support)
         inversion = ContourInversion(
             limited.transform, *numbers, self._span, self._near_periods, tilts=tilts
         )
-        found = inversion.tail(np.array([s]), sign)
-        if limited.log_rest > -math.inf:
-            rest = limited.log_rest - np.maximum(found.log_p, limited.log_rest)
-            found.error.truncation[:] += exp_of_error(rest)
-        return found
+        return inversion, limited.log_rest
 
     def tilts(self, s: Floats, sign: int) -> Floats:
         """Tilts under which the values s, on the tail's side of the mean, are near the mean."""

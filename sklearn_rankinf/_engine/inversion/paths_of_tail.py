@@ -57,7 +57,7 @@ class PathSettings:
     # is left out, the number of times that paths are looked for among those found before, and the
     # part of the work that each has to leave at most.
     outside: float = -35.0
-    left_out: float = -14.0
+    left_out: float = -14.6
     most_rounds: int = 12
     progress: float = 0.95
     # Widths of the windows that are tried; and the times the work of a window up to which all paths
