@@ -51,8 +51,9 @@ class MeanSettings:
 
     # Nodes times products of the longest contour.
     work_of_contours: float = 5e9
-    # Most sums of all queries that are enumerated.
+    # Most sums of all queries that are enumerated, and of all first queries together.
     max_listed: float = 1e6
+    most_sums: float = 5e7
     # Larger errors by truncation and atoms are stated larger by the factor: atoms left out of the
     # last terms of a contour have been up to 7 times the estimate.
     felt_atoms: float = 1e-8
@@ -487,10 +488,12 @@ def _sums_of(
     variables: Sequence[tuple[ListedTransform, int]], most: float
 ) -> tuple[Floats, Floats] | None:
     """Ascending sums of independent variables and their log counts; None if they are too many."""
-    values, log_counts = np.zeros(1), np.zeros(1)
+    values, log_counts, n_added = np.zeros(1), np.zeros(1), 0
     for one, count in variables:
         for _ in range(count):
-            if values.size * one.values.size > most:
+            n_sums = values.size * one.values.size
+            n_added += n_sums
+            if n_sums > most or n_added > SETTINGS.most_sums:
                 return None
             values = np.add.outer(values, one.values).ravel()
             log_counts = np.add.outer(log_counts, one.log_counts).ravel()
