@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import tracemalloc
 import warnings
 from functools import cache
 
@@ -11,7 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from runs import ALTERNATIVES, RUNS, enumerated, random_run, share
-from scipy import stats
+from scipy import signal, stats
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
@@ -26,8 +27,10 @@ from sklearn_rankinf import (
     metric_null_distribution,
     metric_test,
 )
+from sklearn_rankinf._engine.inversion.contour import ContourInversion
 from sklearn_rankinf._metrics import as_metric
-from sklearn_rankinf._significance.queries import QueriesTestResult
+from sklearn_rankinf._null import observe_queries
+from sklearn_rankinf._significance.queries import QueriesTestResult, read_queries
 
 COLUMNS = (
     "n_samples n_positives statistic pvalue log10_pvalue pvalue_relative_error pvalue_low "
@@ -683,3 +686,65 @@ def test_queries_without_negatives_are_named():
         result = metric_test([1, 0, 1, 1], [4, 3, 2, 1], metric="roc_auc", groups=list("aabb"))
     assert result.query_statistic.tolist() == [1.0, 0.0]
     assert result.query_pvalue.tolist() == [0.5, 1.0]
+
+
+def test_many_queries_of_one_shape_are_tested_as_by_themselves(monkeypatch):
+    # At 200 items and 12 positives many values have contours of the paths that carry their tails.
+    computed = []
+    tail_of_paths = ContourInversion.tail_of_paths
+
+    def spied(self, s, sign):
+        found = tail_of_paths(self, s, sign)
+        computed.append(np.isfinite(found.error.total).sum())
+        return found
+
+    monkeypatch.setattr(ContourInversion, "tail_of_paths", spied)
+    monkeypatch.setattr("sklearn_rankinf._significance.queries._MOST_IN_A_JOB", 70)
+    rng = np.random.default_rng(0)
+    n_queries, n, m = 150, 200, 12
+    y_true = np.tile(np.arange(n) < m, n_queries)
+    y_score = rng.normal(size=y_true.size) + np.repeat(rng.uniform(0, 2, n_queries), n) * y_true
+    groups = np.repeat(np.arange(n_queries), n)
+    result = average_precision_test(y_true, y_score, groups=groups)
+    assert sum(computed) > 10
+    assert len({id(null) for null, _ in result.null_distribution._counts}) == 1
+    for i in (0, 1, *np.argsort(result.query_pvalue)[::30]):
+        one = average_precision_test(y_true[groups == i], y_score[groups == i])
+        assert result.query_log10_pvalue[i] == one.log10_pvalue
+        assert result.query_pvalue_relative_error[i] == one.pvalue_relative_error
+
+
+def test_no_ranking_of_a_query_is_kept():
+    n_queries, n = 150, 2000
+    rng = np.random.default_rng(0)
+    y_true = np.tile(np.arange(n) < 3, n_queries)
+    groups, y_score = np.repeat(np.arange(n_queries), n), rng.normal(size=y_true.size)
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    _, queries = read_queries(RecallAtK(5), y_true, y_score, groups, pos_label=1)
+    observed = observe_queries(queries, RecallAtK(5), method="auto")
+    most = tracemalloc.get_traced_memory()[1] - before
+    tracemalloc.stop()
+    # Positives, queries, their order and copies of these. Rankings take 16 bytes a row more, and a
+    # list of Python integers 16 or more.
+    assert most < 25 * y_true.size
+    assert len({id(null) for _, null in observed.values()}) == 1
+
+
+@pytest.mark.parametrize("excess", [1.0, 4.0])
+def test_mean_of_thousands_of_queries_with_few_values_equals_convolution(excess):
+    # Sums of 9000 numbers of hits have too many additions to be listed one query after the other.
+    n_queries, n, m, k = 9000, 100, 10, 5
+    metric = f"precision@{k}"
+    null = metric_null_distribution([n] * n_queries, [m] * n_queries, metric=metric)
+    pmf = stats.hypergeom(n, m, k).pmf(np.arange(k + 1))
+    total = np.ones(1)
+    for digit in bin(n_queries)[2:]:
+        total = signal.fftconvolve(total, total)
+        if digit == "1":
+            total = signal.fftconvolve(total, pmf)
+    hits = math.ceil(n_queries * k * (null.mean() + excess * null.std()))
+    x = hits / (n_queries * k)
+    error = null.relative_error(x)
+    assert error < 1e-3
+    assert null.pvalue(x) == pytest.approx(total[hits:].sum(), rel=error + 1e-7)
