@@ -347,10 +347,12 @@ def metric_multiple_comparison_test(
     random, and each statistic, Student's t of the differences, is compared with the largest of all
     pairs under the same signs. The p-values are exact for all pairs that are equal, if the vector
     of their differences has a distribution that is symmetric about 0 in each query. Queries may
-    have different errors. The smallest p-value is ``2 ** (1 - n_queries)``, so that fewer than 6
-    queries show nothing at 0.05, and their limits are infinite; Holm's p-values are those of t
-    tests, with limits by Bonferroni's inequality. A multivariate t distribution would not do: its
-    maximum is too small for a few queries and many runs.
+    have different errors. With few queries and very skewed differences p-values are too small. The
+    smallest p-value is ``2 ** (1 - n_queries)``, so that fewer than 6 queries show nothing at 0.05,
+    and their limits are infinite; Holm's p-values are those of t tests, with limits by Bonferroni's
+    inequality. The limits of a difference are those of Student's t with the critical value of the
+    largest statistic, and approximate unless it is 0. A multivariate t distribution would not do:
+    its maximum is too small for a few queries and many runs.
 
     *P-values and limits* belong to one procedure, single-step maxT [1]_. Each statistic is compared
     with the largest of all pairs, and the limits of a pair contain all differences that are not
