@@ -3,6 +3,7 @@
 import itertools
 import math
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,12 +12,21 @@ from scipy import stats
 from sklearn.metrics import average_precision_score
 
 from sklearn_rankinf import metric_comparison_test, metric_multiple_comparison_test
+from sklearn_rankinf._estimation import multiple_comparison, simultaneous
 from sklearn_rankinf._estimation.leaderboard import compact_letters, rank_limits
 from sklearn_rankinf._estimation.sign_flips import FlippedRuns
 from sklearn_rankinf._estimation.simultaneous import all_pairs, pairs_with
 from sklearn_rankinf._permutation import DesignWarning, Draws, RunFlipSampler
 
 pytestmark = pytest.mark.numeric
+
+
+@pytest.fixture(autouse=True)
+def few_directions(monkeypatch):
+    """Draw fewer random directions."""
+    for name in ("single_step", "best_pvalues"):
+        drawn = partial(getattr(simultaneous, name), n_directions=4000)
+        monkeypatch.setattr(multiple_comparison, name, drawn)
 
 
 def draws(n_resamples=9999):
