@@ -230,7 +230,7 @@ class MetricMultipleComparisonTestResult(Result):
             what = f"mean {what} over {self.n_queries} queries"
         best = int(np.argmax(self.statistic))
         level = 1.0 - self.confidence_level
-        n_different = int(np.sum(self.pvalue <= level))
+        n_different = int(np.sum(_is_significant(self.pvalue, self.confidence_level)))
         kept = ", ".join(map(str, self.best()))
         how = {
             "maxt": "single-step maxT; the simultaneous limits of these pairs exclude 0",
@@ -471,7 +471,7 @@ def metric_multiple_comparison_test(
     if own is not None:
         all_of_them = family.compare(every, correction, confidence_level, rng)
     rank_low, rank_high = family.rank_limits(all_of_them, correction, confidence_level, rng)
-    differ = _as_matrix(every, all_of_them.pvalue <= 1.0 - confidence_level)
+    differ = _as_matrix(every, _is_significant(all_of_them.pvalue, confidence_level))
     if own is None:
         comparisons = comparisons.picked(every, shown)
     return MetricMultipleComparisonTestResult(
@@ -511,6 +511,11 @@ def _pairs_of(names: list[Any], reference: Any) -> Integers | None:
         f"reference={reference!r} is not the name of a ranker: pass 'best' or one of "
         f"{', '.join(map(repr, names))}."
     )
+
+
+def _is_significant(pvalue: Floats, confidence_level: float) -> NDArray[np.bool_]:
+    """Whether p-values are at most 1 minus the level, in which 1 - 0.9 counts as 0.1."""
+    return np.asarray(pvalue <= (1.0 - confidence_level) * (1.0 + 1e-9))
 
 
 def _as_matrix(pairs: Integers, of_pairs: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -710,7 +715,7 @@ class _Family:
         for ranker in range(n_rankers):
             pairs = pairs_with(ranker, n_rankers)
             own = self.compare(pairs, "maxt", confidence_level, rng)
-            is_different[ranker, pairs[:, 0]] = own.pvalue <= 1.0 - confidence_level
+            is_different[ranker, pairs[:, 0]] = _is_significant(own.pvalue, confidence_level)
         return rank_limits(self.values, is_different)
 
     def _errors(self, pairs: Integers) -> Floats:

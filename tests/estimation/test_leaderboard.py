@@ -422,6 +422,19 @@ def test_comparisons_over_queries_are_those_of_random_signs():
     assert_allclose(result.best_pvalue, FlippedRuns.of(values, draws()).best_pvalues())
 
 
+def test_a_pvalue_that_is_the_level_is_significant():
+    y_true, scores, groups = queries(15)
+    pair = {"worse": scores["a"], "better": scores["b"] + 9.0 * y_true}
+    result = metric_multiple_comparison_test(
+        y_true, pair, groups=groups, n_resamples=9, confidence_level=0.9
+    )
+    assert result.pvalue[0] == 0.1 > 1.0 - 0.9  # in floating-point numbers
+    assert result.high[0] < 0.0
+    assert result.letters == ["b", "a"]
+    assert result.rank_low.tolist() == result.rank_high.tolist() == [2, 1]
+    assert "1 of 1 pairs differed at 0.1" in result.summary()
+
+
 @pytest.mark.parametrize("n_queries", [6, 9])
 def test_two_runs_have_the_sign_flips_of_a_comparison(n_queries):
     y_true, scores, groups = queries(n_queries)
