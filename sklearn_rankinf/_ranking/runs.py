@@ -538,11 +538,14 @@ def _runs_by_name(runs: Any) -> dict[str, Any]:
         return {"run": runs}
     if not runs:
         raise ValueError("runs is empty: pass at least one run.")
-    first = next(iter(runs.values()))
-    of_query = next(iter(first.values()), 0.0) if isinstance(first, Mapping) else None
-    if isinstance(first, Mapping) and not isinstance(of_query, Mapping):
-        return {"run": runs}
-    return dict(runs)
+    return {"run": runs} if all(map(_has_numbers, runs.values())) else dict(runs)
+
+
+def _has_numbers(scores: Any) -> bool:
+    """Whether this may be the documents of a query with their scores, and not a run."""
+    if not isinstance(scores, Mapping):
+        return False
+    return not isinstance(next(iter(scores.values()), None), Mapping)
 
 
 def _columns_of(table: Any, what: str, of_values: Sequence[str]) -> list[Any]:

@@ -280,7 +280,7 @@ class Sample:
         if columns == "classes" and has_classes(y_true, y_score):
             labels, table = as_label_table(y_true, y_score)
             names, scores = class_names(y_true), list(table.T)
-        elif takes_grades and has_grades(y_true):
+        elif takes_grades and has_grades(y_true, pos_label):
             labels = as_relevances(y_true)[:, None]
             if columns == "rankers":
                 names, scores = _read_rankers(labels[:, 0] > 0.0, y_score, takes_unretrieved)

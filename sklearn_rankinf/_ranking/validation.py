@@ -214,8 +214,8 @@ def read_labels(y_true: ArrayLike, predictions: dict[str, ArrayLike]) -> list[ND
     return labels
 
 
-def has_grades(y_true: Any) -> bool:
-    """Whether labels are numbers of more than two values."""
+def has_grades(y_true: Any, pos_label: PosLabel) -> bool:
+    """Whether labels are numbers of more than two values, or 0 and one that is not `pos_label`."""
     try:
         values = np.asarray(y_true)
     except ValueError:
@@ -224,7 +224,9 @@ def has_grades(y_true: Any) -> bool:
         values = values.astype(np.float64)
     if values.dtype.kind not in "iuf" or values.ndim > 2 or values.size == 0:
         return False
-    return np.unique(values).size > 2
+    distinct = np.unique(values)
+    is_one_grade = distinct.size == 2 and distinct[0] == 0 < distinct[1]
+    return distinct.size > 2 or (is_one_grade and pos_label == 1 != distinct[1])
 
 
 def as_relevances(y_true: Any) -> NDArray[np.float64]:

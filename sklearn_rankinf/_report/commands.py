@@ -14,6 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sklearn_rankinf._estimation import (
     ComparisonVerdict,
     metric_comparison_test,
@@ -45,8 +47,8 @@ from sklearn_rankinf._report.trec_files import (
     check_run_options,
     in_collection,
     ranking_of_query,
+    rankings_to_test,
     read_runs,
-    tested_rankings,
 )
 from sklearn_rankinf._results import counted, format_value, plain_value, without_nan
 from sklearn_rankinf._significance import (
@@ -185,22 +187,26 @@ def _report_on_queries(table: Table, arguments: argparse.Namespace) -> None:
 
 
 def _test_of_queries(table: Table, name: str, metric: Metric, arguments: argparse.Namespace) -> Any:
-    """Test against chance; None for runs without the size of their collection, and for grades."""
+    """Test against chance; None, with a warning, for runs that the metric cannot be tested of."""
     if table.runs is None:
         units: dict[str, Any] = {"groups": table.groups, "clusters": table.clusters}
         return metric_test(table.is_positive, table.scores[name], metric=metric, **units)
-    rankings = tested_rankings(table.runs, name, arguments)
+    rankings = rankings_to_test(table.runs, name, arguments)
     if rankings is None:
         return None
-    if table.labels(metric).dtype.kind == "f":
-        warnings.warn(
-            f"{metric.title} of grades is not tested against chance, because the collection is "
-            "counted by relevant documents.",
-            UserWarning,
-            stacklevel=1,
+    query, shortest = min(rankings.items(), key=lambda item: item[1].n_samples)
+    k, reason = getattr(metric, "k", None), None
+    if np.any(table.labels(metric) != table.is_positive):
+        reason = "of grades is not tested against chance: the test counts relevant documents"
+    elif isinstance(k, int) and k > shortest.n_samples:
+        reason = (
+            f"is not tested against chance: the list of query {query!r} has only "
+            f"{counted(shortest.n_samples, 'document')}"
         )
-        return None
-    return metric_test(rankings, metric=metric)
+    if reason is None:
+        return metric_test(rankings, metric=metric)
+    warnings.warn(f"{metric.title} {reason}.", UserWarning, stacklevel=1)
+    return None
 
 
 def _counts(table: Table) -> dict[str, Any]:

@@ -68,8 +68,7 @@ class Table:
         """Positives, or the grades of runs for a metric that takes them."""
         if self.runs is None or not metric.takes_grades:
             return self.is_positive
-        grades = self.runs.relevance
-        return grades if np.unique(grades).size > 2 else np.asarray(grades > 0.0, dtype=np.int64)
+        return self.runs.relevance
 
 
 def read_table(

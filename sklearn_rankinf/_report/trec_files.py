@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import math
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,9 @@ from sklearn_rankinf._report.files import (
     open_once,
     readable,
 )
+from sklearn_rankinf._results import counted
 
-# The values in a row of each kind of file, and how many of its rows an error shows.
+# The values in a row of each kind of file.
 _ROWS = {
     "judgements": ("query", "iteration", "document", "relevance"),
     "a run": ("query", "Q0", "document", "rank", "score", "tag"),
@@ -126,8 +128,8 @@ def _read(pd: Any, path: str, what: str, of_value: str) -> Any:
     wrong = np.asarray((frame[columns[-1]] == "") | (frame["more"] != ""))
     if wrong.any():
         row = int(np.argmax(wrong))
-        n_values = int(np.sum(frame.iloc[row] != ""))
-        raise _wrong_rows(path, what, f"{n_values} values in row {row + 1}")
+        n_values = counted(int(np.sum(frame.iloc[row] != "")), "value")
+        raise _wrong_rows(path, what, f"{n_values} in row {row + 1}")
     frame = frame.rename(columns={"query": "query_id", "document": "doc_id"})
     frame[of_value] = _as_floats(frame[of_value].tolist(), of_value, path)
     return frame
@@ -136,7 +138,7 @@ def _read(pd: Any, path: str, what: str, of_value: str) -> Any:
 def _wrong_rows(path: str, what: str, found: str) -> CommandError:
     columns = _ROWS[what]
     return CommandError(
-        f"{path!r} has {found}, but {what} in the format of TREC has {len(columns)} in each, "
+        f"{path!r} has {found}, but each row of {what} in the format of TREC has {len(columns)}, "
         f"separated by spaces or tabs: {', '.join(columns)}."
     )
 
@@ -146,10 +148,12 @@ def _as_floats(texts: list[str], name: str, path: str) -> list[float]:
     for row, text in enumerate(texts, 1):
         try:
             numbers.append(float(text))
-        except ValueError as error:
+        except ValueError:
+            numbers.append(math.nan)
+        if not math.isfinite(numbers[-1]):
             raise CommandError(
-                f"{path!r} has the {name} {shown(text)} in row {row}, which is not a number."
-            ) from error
+                f"{path!r} has the {name} {shown(text)} in row {row}, which is not a finite number."
+            )
     return numbers
 
 
@@ -166,7 +170,7 @@ def _names(tags: list[str], paths: list[str]) -> list[str]:
     return names
 
 
-def tested_rankings(
+def rankings_to_test(
     aligned: AlignedRuns, name: str, arguments: argparse.Namespace
 ) -> dict[Any, Ranking] | None:
     """Rankings of the queries for a test against chance; None if the collection is not known."""
@@ -192,7 +196,7 @@ def in_collection(aligned: AlignedRuns, arguments: argparse.Namespace) -> str:
 
 def ranking_of_query(aligned: AlignedRuns, name: str, arguments: argparse.Namespace) -> Ranking:
     """The ranking of the query for which a curve is computed."""
-    rankings = tested_rankings(aligned, name, arguments)
+    rankings = rankings_to_test(aligned, name, arguments)
     if rankings is None:
         raise CommandError(
             "a curve compares the list with random orders of a collection: give its number of "

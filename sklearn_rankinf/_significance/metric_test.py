@@ -80,8 +80,9 @@ def metric_test(
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
         Binary labels; labels of more than two classes; a multilabel indicator matrix; for DCG and
         NDCG also grades of relevance, which are non-negative numbers with more than two distinct
-        values; or a ranking, or a mapping or sequence with the ranking of each query, in which case
-        `y_score` and `groups` are omitted.
+        values, or 0 and another one if it is neither 1 nor `pos_label`; or a ranking, or a mapping
+        or sequence with the ranking of each query, in which case `y_score` and `groups` are
+        omitted.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Scores, larger for samples more likely to be positive. For several classes one column per
         class, in sorted order of the labels. Required unless `y_true` is a ranking.

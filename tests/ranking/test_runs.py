@@ -384,6 +384,26 @@ def test_comparisons_of_runs_with_grades():
     assert found.statistic.tolist() == pytest.approx([*means, means[0]])
 
 
+@pytest.mark.parametrize("grade", [1, 2, 0.5])
+def test_a_single_grade_is_a_gain(grade):
+    qrels = {"1": {"a": grade, "b": 0}, "2": {"a": grade, "b": grade, "c": 0}}
+    run = {"1": {"b": 2.0, "a": 1.0}, "2": {"a": 3.0, "c": 2.0, "b": 1.0}}
+    aligned = align_runs(qrels, run, relevance_level=grade)
+    second, third = 1 / np.log2(3), 1 / 2
+    dcg, ideal = np.array([second, 1 + third]), np.array([1, 1 + second])
+    for metric, wanted in (("dcg", grade * dcg.mean()), ("ndcg@5", (dcg / ideal).mean())):
+        found = metric_interval(
+            aligned.relevance, aligned.y_score["run"], metric=metric, groups=aligned.groups
+        )
+        assert found.statistic == pytest.approx(wanted)
+
+
+def test_labels_are_no_grades_if_one_is_that_of_the_positives():
+    labels, scores, groups = [0, 2, 2, 0], [4.0, 3.0, 2.0, 1.0], [1, 1, 2, 2]
+    found = metric_interval(labels, scores, metric="dcg", groups=groups, pos_label=2)
+    assert found.statistic == pytest.approx((1 / np.log2(3) + 1) / 2)
+
+
 def test_metrics_that_need_all_documents_are_refused():
     qrels, runs = drawn(4)
     aligned = align_runs(qrels, runs)
@@ -431,6 +451,7 @@ QRELS, RUN = {"q": {"a": 1, "b": 0}}, {"q": {"a": 1.0, "b": 0.5}}
         (ValueError, "qrels is empty: at least one document is", lambda: align_runs({}, RUN)),
         (ValueError, "runs is empty: pass at least one run", lambda: align_runs(QRELS, {})),
         (ValueError, "run 'run' is empty", lambda: align_runs(QRELS, [])),
+        (ValueError, "run 'first' is empty", lambda: align_runs(QRELS, {"first": {}, "x": RUN})),
         (TypeError, "qrels must map each query to a dict from documents to numbers; got 1",
          lambda: align_runs({"q": 1}, RUN)),
         (TypeError, "qrels must be a data frame, a dict of dicts.*got 'qrels.txt'",

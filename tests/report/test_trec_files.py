@@ -146,8 +146,26 @@ def test_one_grade_and_grades_without_a_zero(tmp_path, capsys):
     (tmp_path / "q").write_text("1 0 a 2\n1 0 b 0\n2 0 a 2\n")
     (tmp_path / "r").write_text("1 Q0 b 1 2.0 x\n1 Q0 a 2 1.0 x\n2 Q0 a 1 1.0 x\n")
     argv = ["report", "--qrels", str(tmp_path / "q"), "--run", str(tmp_path / "r")]
-    found = found_by([*argv, "--metric", "ndcg@10"], capsys)["rankings"][0]
-    assert found["interval"]["statistic"] == pytest.approx((1 / np.log2(3) + 1) / 2)
+    for metric, gain in (("ndcg@10", 1), ("dcg@10", 2)):
+        found = found_by([*argv, "--metric", metric], capsys)["rankings"][0]
+        assert found["interval"]["statistic"] == pytest.approx(gain * (1 / np.log2(3) + 1) / 2)
+
+
+@pytest.mark.filterwarnings("default:Precision at 3 is not tested")
+@pytest.mark.parametrize("options", [["--judged-only"], ["--collection-size", "retrieved"]])
+def test_lists_shorter_than_the_cut_off_are_not_tested(tmp_path, capsys, options):
+    (tmp_path / "q").write_text("1 0 a 1\n1 0 b 0\n2 0 a 1\n2 0 b 0\n2 0 c 0\n")
+    (tmp_path / "r").write_text("1 Q0 b 1 2.0 x\n1 Q0 a 2 1.0 x\n2 Q0 a 1 3.0 x\n2 Q0 b 2 2.0 x\n")
+    argv = ["report", "--qrels", str(tmp_path / "q"), "--run", str(tmp_path / "r"), *options]
+    argv += ["--metric", "precision@2", "--metric", "precision@3"]
+    assert main([*argv, "--json"]) == 0
+    printed = capsys.readouterr()
+    reason = "Precision at 3 is not tested against chance: the list of query "
+    assert reason in printed.err
+    short, long = json.loads(printed.out)["rankings"]
+    assert short["test"]["statistic"] == short["interval"]["statistic"] == 0.5
+    assert long["test"] is None
+    assert long["interval"]["statistic"] == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize(
@@ -161,14 +179,14 @@ def test_one_grade_and_grades_without_a_zero(tmp_path, capsys):
         (["--qrels", "QRELS", "--run", "RUN", "--decimal", ","], "--decimal names or describes"),
         (["--qrels", "QRELS", "--run", "RUN", "--k", "9"], "--k is for a single list of items"),
         (["--qrels", "-", "--run", "-"], "only one of --qrels and --run can be the standard"),
-        (["--qrels", "RUN", "--run", "RUN"], "has a row with too many values, but judgements in"),
-        (["--qrels", "QRELS", "--run", "QRELS"], "has 4 values in row 1, but a run in the format"),
+        (["--qrels", "RUN", "--run", "RUN"], "has a row with too many values, but each row of jud"),
+        (["--qrels", "QRELS", "--run", "QRELS"], "has 4 values in row 1, but each row of a run in"),
         (["--qrels", "QRELS", "--run", "no"], "cannot read 'no': No such file or directory."),
         (["--qrels", "QRELS", "--run", "EMPTY"], "is empty."),
         (["--qrels", "QRELS", "--run", "TEXT"], "has the score 'high' in row 1, which is not a"),
-        (["--qrels", "QRELS", "--run", "NAN"], "the score of run 't' must be finite; got nan"),
+        (["--qrels", "QRELS", "--run", "NAN"], "has the score 'nan' in row 1, which is not a f"),
         (["--qrels", "QRELS", "--run", "TWICE"], "run 't' has document 'a' more than once for q"),
-        (["--qrels", "QRELS", "--run", "LONG"], "has a row with too many values, but a run in t"),
+        (["--qrels", "QRELS", "--run", "LONG"], "has a row with too many values, but each row of"),
         (["--qrels", "QRELS", "--run", "RUN", "--metric", "bedroc"], "BEDROC depends on all items"),
         (["--qrels", "QRELS", "--run", "RUN", "--collection-size", "9"],
          "--collection-size 9 is smaller than the number of known documents of query '000'"),
