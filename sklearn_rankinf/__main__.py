@@ -68,8 +68,10 @@ def _one_cut_off(text: str) -> int | float:
 
 
 def _size_of_collection(text: str) -> int | str:
-    if text == "retrieved" or text.isdecimal():
-        return text if text == "retrieved" else int(text)
+    if text == "retrieved":
+        return text
+    if text.isdecimal():
+        return int(text)
     raise argparse.ArgumentTypeError(
         f"{text!r} is neither a number of documents, such as 8841823, nor retrieved"
     )
@@ -107,7 +109,7 @@ _FILE: Options = {
     "--label": _option("column of the labels; required with FILE", metavar="COLUMN"),
     "--score": _several(
         "column of scores, larger for items more likely to be targets; may be repeated; --score or "
-        "--lower-score is required",
+        "--lower-score is required with FILE",
         metavar="COLUMN",
         action=_Score,
     ),
@@ -180,8 +182,8 @@ _REPORT: Options = {
         type=_one_cut_off,
     ),
     "--metric": _several(
-        "also test another metric, such as roc_auc, bedroc or ndcg@10; with --groups the metric of "
-        "each query instead of average_precision; may be repeated",
+        "also test another metric, such as roc_auc, bedroc or ndcg@10; with --groups or --qrels "
+        "the metric of each query instead of average_precision; may be repeated",
         metavar="NAME",
     ),
     **_PREVALENCE,

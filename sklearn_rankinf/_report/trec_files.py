@@ -59,8 +59,10 @@ def check_run_options(arguments: argparse.Namespace) -> None:
             reason = "names or describes columns of a table"
             if name in _OF_LISTS:
                 reason = "is for a single list of items"
+            remedy = "write the cut-off after the name of the metric, such as --metric ndcg@10"
             raise CommandError(
-                f"{_option(name)} {reason}, and cannot be combined with --qrels: leave it out."
+                f"{_option(name)} {reason}, and cannot be combined with --qrels: "
+                f"{remedy if name == 'k' else 'leave it out'}."
             )
     if [arguments.qrels, *arguments.run].count("-") > 1:
         raise CommandError("only one of --qrels and --run can be the standard input.")

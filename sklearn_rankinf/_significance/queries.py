@@ -141,6 +141,12 @@ class QueriesTestResult(MetricTestResult):
         empty = in_parentheses(self.n_queries_without_positives)
         return f"Mean {self.metric.title_in_text} over {len(self.queries)} queries{empty}"
 
+    @property
+    def _hint(self) -> str:
+        # Relevant documents below the retrieved ones, without the rest of a collection.
+        missing = ", or are other items missing that were not retrieved (align_runs)?"
+        return super()._hint.replace("?", missing)
+
     def confidence_interval(
         self, confidence_level: float = 0.95, method: str = "auto", random_state: Any = 0
     ) -> MetricIntervalResult:

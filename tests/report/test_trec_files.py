@@ -177,7 +177,7 @@ def test_lists_shorter_than_the_cut_off_are_not_tested(tmp_path, capsys, options
         (["x.csv", "--qrels", "QRELS", "--run", "RUN"], "--qrels takes the place of the file"),
         (["--qrels", "QRELS", "--run", "RUN", "--groups", "q"], "--groups names or describes"),
         (["--qrels", "QRELS", "--run", "RUN", "--decimal", ","], "--decimal names or describes"),
-        (["--qrels", "QRELS", "--run", "RUN", "--k", "9"], "--k is for a single list of items"),
+        (["--qrels", "QRELS", "--run", "RUN", "--k", "9"], "such as --metric ndcg@10."),
         (["--qrels", "-", "--run", "-"], "only one of --qrels and --run can be the standard"),
         (["--qrels", "RUN", "--run", "RUN"], "has a row with too many values, but each row of jud"),
         (["--qrels", "QRELS", "--run", "QRELS"], "has 4 values in row 1, but each row of a run in"),
