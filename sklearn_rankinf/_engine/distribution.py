@@ -31,7 +31,6 @@ from sklearn_rankinf._engine.conditioning import (
 from sklearn_rankinf._engine.ends import ROUNDING as ROUNDING_OF_ENDS
 from sklearn_rankinf._engine.ends import Problem
 from sklearn_rankinf._engine.estimates import (
-    LOG_WHOLE,
     UNKNOWN,
     FarTail,
     Solver,
@@ -150,11 +149,7 @@ def _distribution_of_sum(problem: Problem, tolerance: float) -> Distribution:
     if (few_blocks or are_many) and outcomes <= (0.5 * most) ** 2:
         split, length = best_split(increments.sizes, n_positives)
         if outcomes > max(_FEW_OUTCOMES, 2.0 * length) and length <= most:
-            # Whole numbers of placements that floats hold are added up without rounding, so that
-            # either way gives the same answers.
-            is_exact = log_binomial(n_samples, n_positives) < LOG_WHOLE
-            worth = outcomes / length if outcomes <= MAX_ATOMS and is_exact else math.inf
-            return MeetInTheMiddle(problem, split, worth)
+            return MeetInTheMiddle(problem, split)
     if outcomes <= MAX_ATOMS:
         listed = atoms(increments, n_positives, limit=2.0 * MAX_ATOMS)
         if listed is not None:
@@ -469,45 +464,23 @@ class ComputedDistribution(BothSides):
 
 
 class MeetInTheMiddle(ComputedDistribution):
-    """A distribution whose outcomes are many, and listed by halves.
-
-    Where they can be listed whole they are as soon as that is less work.
-    """
+    """A distribution whose outcomes are many, and listed by halves."""
 
     is_listed = True
 
-    def __init__(self, problem: Problem, split: int, n_values_worth_listing: float) -> None:
+    def __init__(self, problem: Problem, split: int) -> None:
         super().__init__(*problem)
         self._split = split
-        self._n_values_worth_listing = n_values_worth_listing
 
     def estimates(self, t: Floats, sign: int) -> TailEstimates:
         """Tails with the parts of the errors, and the solvers that answered."""
-        if t.size <= self._n_values_worth_listing:
-            return self._halves.tail(t, sign)
-        # The same whole numbers of placements.
-        log_p = self._whole.estimates(t, sign).log_p
-        return TailEstimates.of(log_p, "meet in the middle", rounding=self._halves.rounding)
-
-    def quantile(self, q: Floats, sign: int) -> Floats:
-        """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
-        if math.isinf(self._n_values_worth_listing):
-            return super().quantile(q, sign)
-        # Sums in another order differ by rounding.
-        return np.clip(self._whole.quantile(q, sign), *self.support())
+        return self._halves.tail(t, sign)
 
     @property
     def n_kept(self) -> float:
         """Numbers that are kept in lists."""
-        lists = [vars(self)[name] for name in ("_whole", "_halves") if name in vars(self)]
-        return super().n_kept + float(sum(made.n_kept for made in lists))
-
-    @cached_property
-    def _whole(self) -> ListedDistribution:
-        listed = atoms(self._blocks, self._n_positives)
-        assert listed is not None
-        best = self._statistic.best(self._n_samples, self._n_positives)
-        return ListedDistribution(np.minimum(listed.values, best), listed.log_counts)
+        of_halves = self._halves.n_kept if "_halves" in vars(self) else 0.0
+        return super().n_kept + float(of_halves)
 
     @cached_property
     def _halves(self) -> MeetInTheMiddleTails:

@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose
 from sklearn_rankinf import AveragePrecision, ap_null_distribution
 from sklearn_rankinf._engine.distribution import MeetInTheMiddle
 from sklearn_rankinf._engine.exact import enumeration
-from sklearn_rankinf._engine.exact.enumeration import MeetInTheMiddleTails, best_split
+from sklearn_rankinf._engine.exact.enumeration import MeetInTheMiddleTails, atoms, best_split
+from sklearn_rankinf._engine.listed import ListedDistribution
 from sklearn_rankinf._statistics.additive import increments_of
 
 pytestmark = pytest.mark.numeric
@@ -99,7 +100,8 @@ def test_same_tails_listed_whole_and_by_halves(tie_sizes, n_positives):
     null = ap_null_distribution(sum(tie_sizes), n_positives, tie_sizes=tie_sizes)
     by_halves = null._distribution
     assert isinstance(by_halves, MeetInTheMiddle)
-    whole = by_halves._whole
+    listed = atoms(by_halves._blocks, n_positives)
+    whole = ListedDistribution(listed.values, listed.log_counts)
     values = whole.values[:: max(1, whole.values.size // 25)]
     for sign in (1, -1):
         t = values * (1 - sign * 1e-12)

@@ -391,21 +391,24 @@ class MeetInTheMiddleTails:
         turned = increments.from_the_end(n_positives)
         first = _outcomes(increments[slice(split)], n_positives, n)
         last = _outcomes(turned[slice(n_behind)], n_positives, n)
-        # Sorted by hits in the first blocks, in few bits for speed; the last list also by value.
+        # Outcomes of both halves with the same hits in the first one, which few bits hold for
+        # speed, belong together. What those of the shorter list need is searched for in the longer.
         fewest = int(first.hits.min())
         kind = np.min_scalar_type(n_positives)
         hits = [(own - fewest).astype(kind) for own in (first.hits, n_positives - last.hits)]
-        order = np.argsort(hits[0], kind="stable")
-        self._first, self._first_logs = first.values[order], first.log_counts[order]
-        order = np.argsort(last.values)
-        order = order[np.argsort(hits[1][order], kind="stable")]
-        self._last, self._last_logs = last.values[order], last.log_counts[order]
-        self._n_first, self._n_last = map(np.bincount, hits)
+        halves = zip((first, last), hits, strict=True)
+        lists = zip(*(_sorted_runs(own, of_each) for own, of_each in halves), strict=True)
+        shorter, longer = zip(*(sorted(pair, key=_length) for pair in lists), strict=True)
+        self._outer, self._outer_logs = map(np.concatenate, zip(*shorter, strict=True))
+        self._inner, self._inner_logs = map(np.concatenate, zip(*longer, strict=True))
+        self._n_outer, self._n_inner = (
+            np.array([_length(run) for run in runs]) for runs in (shorter, longer)
+        )
 
     @property
     def n_kept(self) -> int:
         """Numbers that are kept."""
-        return 2 * self._first.size + 4 * self._last.size
+        return 2 * self._outer.size + 4 * self._inner.size
 
     def tail(self, t: Floats, sign: int) -> TailEstimates:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1).
@@ -425,43 +428,56 @@ class MeetInTheMiddleTails:
 
     def log_tail(self, t: Floats, sign: int) -> Floats:
         """Logarithms of the tails."""
-        n_chunks = -(-t.size * self._first.size // _MOST_AT_ONCE)
+        n_chunks = -(-t.size * self._outer.size // _MOST_AT_ONCE)
         chunks = np.array_split(t, max(1, min(t.size, n_chunks)))
         return np.concatenate([self._log_tail(chunk, sign) for chunk in chunks])
 
     @cached_method
-    def _log_tails_of_last(self, sign: int) -> Floats:
-        return _log_cumulative(self._last_logs, self._n_last, sign)
+    def _log_tails_of_inner(self, sign: int) -> Floats:
+        return _log_cumulative(self._inner_logs, self._n_inner, sign)
 
     @cached_method
-    def _counts_of_last(self, sign: int) -> Floats:
-        """`_log_tails_of_last` as whole numbers of placements."""
-        counts, sums = np.rint(np.exp(self._last_logs)), []
-        for start, end in _bounds_of_runs(self._n_last):
+    def _counts_of_inner(self, sign: int) -> Floats:
+        """`_log_tails_of_inner` as whole numbers of placements."""
+        counts, sums = np.rint(np.exp(self._inner_logs)), []
+        for start, end in _bounds_of_runs(self._n_inner):
             up_to = np.append(0.0, np.cumsum(counts[start:end][::-sign]))
             sums.append(up_to[::-sign])
         return np.concatenate(sums)
 
     def _log_tail(self, t: Floats, sign: int) -> Floats:
-        needed = t[:, None] - self._first
+        needed = t[:, None] - self._outer
         side: Literal["left", "right"] = "left" if sign > 0 else "right"
         place = np.empty(needed.shape, dtype=np.int64)
-        runs = zip(_bounds_of_runs(self._n_first), _bounds_of_runs(self._n_last), strict=True)
+        runs = zip(_bounds_of_runs(self._n_outer), _bounds_of_runs(self._n_inner), strict=True)
         for run, ((start, end), (first, behind)) in enumerate(runs):
-            some = self._last[first:behind]
+            some = self._inner[first:behind]
             found = np.searchsorted(some, needed[:, start:end], side=side)
             place[:, start:end] = found + (first + run)
         if self._is_whole:
-            counts = np.rint(np.exp(self._first_logs)) * self._counts_of_last(sign)[place]
+            counts = np.rint(np.exp(self._outer_logs)) * self._counts_of_inner(sign)[place]
             total = np.longdouble(np.rint(np.exp(self._log_placements)))
             with np.errstate(divide="ignore"):
                 return np.asarray(np.log(np.asarray(counts.sum(axis=1) / total, dtype=float)))
-        terms = self._first_logs + self._log_tails_of_last(sign)[place]
+        terms = self._outer_logs + self._log_tails_of_inner(sign)[place]
         # Along the last axis numpy sums in pairs, which keeps the digits.
         largest = np.maximum(terms.max(axis=1), np.finfo(float).min)
         with np.errstate(divide="ignore"):
             log_sums = np.log(np.exp(terms - largest[:, None]).sum(axis=1))
         return np.asarray(largest + log_sums - self._log_placements)
+
+
+def _sorted_runs(outcomes: _Outcomes, hits: Integers) -> list[tuple[Floats, Floats]]:
+    """Ascending values of the outcomes with each number of hits, and their log counts."""
+    order = np.argsort(outcomes.values)
+    order = order[np.argsort(hits[order], kind="stable")]
+    ends = np.cumsum(np.bincount(hits))[:-1]
+    values, log_counts = outcomes.values[order], outcomes.log_counts[order]
+    return list(zip(np.split(values, ends), np.split(log_counts, ends), strict=True))
+
+
+def _length(run: tuple[Floats, Floats]) -> int:
+    return run[0].size
 
 
 def _outcomes(blocks: Increments, n_positives: int, n_samples: int) -> _Outcomes:
