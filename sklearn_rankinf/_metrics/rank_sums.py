@@ -58,7 +58,9 @@ class RankStatistic(CallableMetric, SumOfWeights):
     distributions are cached; make a subclass with parameters a frozen dataclass. A field `k` is a
     cut-off, a number of samples; define ``at(n_samples)``, which returns the metric with such a
     number, to allow fractions as well. The title is the name of the class in words, unless it is
-    defined.
+    defined. Set ``of_open_lists = True`` if neither weights nor offset depend on the number of
+    samples: then the metric is also that of runs whose collection has an unknown size
+    (:func:`align_runs`).
 
     Examples
     --------

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._ranking.options import check_integer, check_option, check_positive
+from sklearn_rankinf._ranking.options import check_count, check_option, check_positive
 from sklearn_rankinf._ranking.ranking import Ranking, sums_by_block
 from sklearn_rankinf._ranking.validation import (
     LARGEST_WHOLE,
@@ -263,7 +263,7 @@ class AlignedRuns:
                 "collection_size must be a number of documents or 'retrieved'; got "
                 f"{shown(collection_size)}."
             )
-        return check_integer(collection_size, "collection_size", 1)
+        return check_count(collection_size, "collection_size", 1)
 
     def _rows_of_queries(self) -> dict[Any, Integers]:
         """Rows of each query, of which the last one stands for the rest of the collection."""

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections import namedtuple
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from sklearn_rankinf import (
     DiscountedCumulativeGain,
     PrecisionAtK,
     Ranking,
+    RankStatistic,
     RecallAtK,
     ReciprocalRank,
     align_runs,
@@ -176,6 +178,27 @@ def test_means_equal_those_of_ir_measures():
                 labels, aligned.y_score["run"], metric=name, groups=aligned.groups
             )
         assert found.statistic == pytest.approx(wanted[measure], rel=1e-9)
+
+
+@dataclass(frozen=True)
+class RPrecision(RankStatistic):
+    of_open_lists = True
+
+    def weights(self, ranks, n_samples, n_positives):
+        return (ranks <= n_positives) / n_positives
+
+
+@pytest.mark.filterwarnings("ignore:.*queries have no positives")
+@pytest.mark.parametrize("judged_only", [False, True])
+def test_custom_metric_without_the_number_of_documents(judged_only):
+    options = {"ties": "name", "judged_only": judged_only}
+    for seed in range(5):
+        qrels, runs = drawn(seed)
+        for run in runs.values():
+            found = values(qrels, run, RPrecision(), False, **options)
+            for query, grades in qrels.items():
+                wanted = reference("Rprec", grades, run.get(query, {}), 1, judged_only)
+                assert found[query] == pytest.approx(wanted, abs=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore:.*queries have no positives")
@@ -470,6 +493,8 @@ QRELS, RUN = {"q": {"a": 1, "b": 0}}, {"q": {"a": 1.0, "b": 0.5}}
          lambda: align_runs(QRELS, RUN).rankings("run", collection_size="all")),
         (ValueError, "collection_size=1 is smaller than the number of known documents of query 'q'",
          lambda: align_runs(QRELS, RUN).rankings("run", collection_size=1)),
+        (ValueError, r"collection_size must be at most 2\*\*62",
+         lambda: align_runs(QRELS, RUN).rankings("run", collection_size=10**30)),
         (TypeError, "collection_size must be an integer",
          lambda: align_runs(QRELS, RUN).rankings("run", collection_size=9.5)),
         (ValueError, "collection_size must be left out with judged_only=True",
