@@ -342,9 +342,12 @@ def align_runs(
     asks how likely such values are if documents are ordered at random, and so needs the set of
     documents that could have been retrieved: :meth:`AlignedRuns.rankings` takes its size.
 
-    If documents without judgement are left out, all of this remains valid if whether a document was
-    judged does not depend on its relevance at a given score. Values of runs that did not contribute
-    to the pool of judged documents are too low otherwise, and too high with condensed lists.
+    If documents without judgement are left out, a test against chance remains valid for all
+    documents if whether a document was judged does not depend on its relevance at a given score.
+    Intervals and comparisons are then about the judged documents: precision at 10 is that of the
+    first 10 judged ones, and runs that are equally good on all documents can differ. Values of runs
+    that did not contribute to the pool of judged documents are often too low if other documents are
+    not relevant, and too high if they are left out.
 
     References
     ----------

@@ -247,7 +247,7 @@ def result_of_queries(
     else:
         of_queries, computed = _pvalues(nulls, statistics, null, alternative, n_jobs, verbose)
     fields = significance_fields(mean, null, alternative, computed)
-    fields |= {name: int(each.sum()) for name, each in zip(_COUNTS, counts, strict=True)}
+    fields |= {name: sum(each.tolist()) for name, each in zip(_COUNTS, counts, strict=True)}
     return QueriesTestResult(
         metric=metric,
         **fields,

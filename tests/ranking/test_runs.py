@@ -312,6 +312,14 @@ Judgement = namedtuple("Judgement", "query_id doc_id relevance iteration")
 Scored = namedtuple("Scored", "query_id doc_id score")
 
 
+def test_a_total_of_documents_beyond_64_bits():
+    queries = [str(number) for number in range(10)]
+    aligned = align_runs({q: {"a": 1} for q in queries}, {q: {"a": 1.0} for q in queries})
+    result = metric_test(aligned.rankings("run", collection_size=10**18))
+    assert (result.n_samples, result.n_positives) == (10**19, 10)
+    assert result.log10_pvalue == pytest.approx(-180, rel=1e-12)
+
+
 def test_forms_of_tables():
     qrels, runs = drawn(3, with_ties=False)
     wanted = align_runs(qrels, runs)
