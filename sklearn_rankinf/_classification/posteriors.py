@@ -265,9 +265,9 @@ class PrecisionRecallPosterior:
             )
         return _probability_greater(self._log_odds(metric), other._log_odds(metric))
 
-    def _log_odds(self, metric: str | float) -> _LogOdds:
+    def _log_odds(self, metric: Any) -> _LogOdds:
         """Distribution of the log odds of a metric, minus a constant."""
-        if isinstance(metric, Real) and not isinstance(metric, bool):
+        if not isinstance(metric, bool) and isinstance(metric, Real):
             return self.f_score(float(metric))._log_odds
         names = ("precision", "recall", "f1")
         metric = check_option(

@@ -196,7 +196,8 @@ class NullDistribution:
         >>> [f"{value:.2g}" for value in ap_null_distribution(10**12, 10**11).stats("sk")]
         ['2.3e-05', '1.1e-09']
         """
-        if not isinstance(moments, str) or not moments or set(moments) - set("mvsk"):
+        given: Any = moments
+        if not isinstance(given, str) or not given or set(given) - set("mvsk"):
             raise ValueError(f"moments must be letters of 'mvsk'; got {shown(moments)}.")
         known: dict[str, Callable[[], float]] = {
             "m": self.mean,
@@ -225,7 +226,8 @@ class NullDistribution:
         ValueError
             If `order` is not an integer from 0 to 4.
         """
-        if isinstance(order, bool) or not isinstance(order, Integral) or not 0 <= order <= 4:
+        given: Any = order
+        if isinstance(given, bool) or not isinstance(given, Integral) or not 0 <= int(given) <= 4:
             raise ValueError(f"order must be an integer from 0 to 4; got {shown(order)}.")
         order = int(order)
         mean, deviation = np.asarray(self.mean()), np.asarray(self.std())

@@ -49,7 +49,7 @@ class _Counts:
 
 
 def count_blocks(
-    y_true: Any, y_score: Any, pos_label: PosLabel, counts: str, max_distinct: int
+    y_true: Any, y_score: Any, pos_label: PosLabel, counts: Any, max_distinct: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
     """Count the samples and positives in each block of equal scores, best first.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,7 +74,7 @@ class HitsReport(Result):
             n, m = ranking.n_samples, ranking.n_positives
             fewest = int(min_hits_at_k(n, m, k=cut, alpha=alpha))
             fewest = fewest if fewest <= min(m, cut) else None
-        fraction = None if isinstance(k, Integral) else float(k)
+        fraction = float(k) if k < 1 else None
         return cls(test, interval, fewest, fraction, _mixed_block(ranking, cut))
 
     @property

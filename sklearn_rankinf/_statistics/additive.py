@@ -78,11 +78,11 @@ class Metric:
 
     def __repr__(self) -> str:
         """The class, and the parameters that differ from their defaults."""
-        parameters: Any = fields(self) if is_dataclass(self) else ()
+        metric: Any = self
         changed = [
             f"{field.name}={value!r}"
-            for field in parameters
-            if (value := getattr(self, field.name)) != field.default
+            for field in (fields(metric) if is_dataclass(metric) else ())
+            if (value := getattr(metric, field.name)) != field.default
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
 
