@@ -381,3 +381,20 @@ def test_the_best_is_dropped_at_most_at_the_level():
         dropped += best_pvalues(values, estimated, df, draws, n_directions=300)[0] < 0.05
     assert dropped / n_sets < 0.05 + 3 * math.sqrt(0.05 * 0.95 / n_sets)
     assert dropped > 0
+
+
+@pytest.mark.parametrize("df", [20.0, np.inf])
+def test_fewer_maxima_of_many_pairs_give_the_same_pvalues(monkeypatch, df):
+    rng = np.random.default_rng(0)
+    errors = rng.normal(size=(25, 40))
+    pairs = all_pairs(25)
+    rows = difference_contrasts(errors @ errors.T, pairs).rows
+    statistic = np.linspace(0.0, 8.0, len(pairs))
+    found = []
+    for many in (len(pairs) - 1, len(pairs)):
+        monkeypatch.setattr(simultaneous, "_MANY_STATISTICS", many)
+        found.append(single_step(statistic, rows, df, 0.95, np.random.default_rng(1)))
+    (thinned, critical), (pvalue, expected) = found
+    assert 0.0 < abs(critical - expected) < 1e-6
+    assert_allclose(thinned, pvalue, rtol=1e-5)
+    assert np.array_equal(thinned <= 0.05, statistic >= critical)
