@@ -13,6 +13,7 @@ from sklearn_rankinf._estimation.group_comparison import metric_group_comparison
 from sklearn_rankinf._estimation.intervals import metric_interval
 from sklearn_rankinf._estimation.multiple_comparison import (
     metric_multiple_comparison_test,
+    values_multiple_comparison_test,
 )
 from sklearn_rankinf._estimation.operating_points import items_to_examine, optimal_cutoff
 from sklearn_rankinf._estimation.threshold import threshold_interval
@@ -158,4 +159,5 @@ __all__ = [
     "standardized_average_precision_score",
     "threshold_interval",
     "top_k_significance_curve",
+    "values_multiple_comparison_test",
 ]

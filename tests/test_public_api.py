@@ -80,6 +80,10 @@ SIGNATURES = {
     "top_k_significance_curve": (
         "(y_true, y_score=None, *, alpha=(0.1, 0.05, 0.01), max_rank=None, pos_label=1)"
     ),
+    "values_multiple_comparison_test": (
+        "(values, *, name='value', reference=None, correction='maxt', confidence_level=0.95, "
+        "n_resamples=9999, random_state=0)"
+    ),
     "items_to_examine": (
         "(y_true, y_score=None, *, recall=0.8, pos_label=1, confidence_level=0.95, method='auto')"
     ),

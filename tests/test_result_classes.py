@@ -39,6 +39,7 @@ from sklearn_rankinf import (
     search_permutation_test,
     threshold_interval,
     top_k_significance_curve,
+    values_multiple_comparison_test,
 )
 from sklearn_rankinf._report.report import RankSignificanceReport
 from sklearn_rankinf._results import Result
@@ -75,6 +76,7 @@ RESULTS = {
     ),
     "verdict": lambda: metric_comparison_test(Y, {"A": A, "B": B}, **FEW).verdict(margin=0.1),
     "several rankers": lambda: metric_multiple_comparison_test(Y, RANKERS),
+    "table of values": lambda: values_multiple_comparison_test(RANKERS),
     "leaderboard": lambda: metric_multiple_comparison_test(Y, RANKERS).leaderboard(),
     "groups": lambda: metric_group_comparison_test(
         Y, A, group=QUERIES, metric="roc_auc", method="influence"

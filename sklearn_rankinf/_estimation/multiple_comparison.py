@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,6 +58,7 @@ from sklearn_rankinf._ranking import (
     Sample,
     check_confidence_level,
     check_option,
+    read_values,
 )
 from sklearn_rankinf._results import Result, format_value
 from sklearn_rankinf._statistics import Floats, Integers, Metric
@@ -71,6 +72,28 @@ _COLUMNS = (
     "pvalue",
     "pvalue_unadjusted",
 )
+
+
+@dataclass(frozen=True, repr=False)
+class TabulatedValue(Metric):
+    """A metric whose values were computed elsewhere, with a name for sentences."""
+
+    name: str
+
+    @classmethod
+    def named(cls, name: Any) -> Self:
+        """Check the name."""
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"name must be a text, such as 'NDCG at 10'; got {name!r}.")
+        return cls(name)
+
+    @property
+    def title(self) -> str:
+        return self.name[0].upper() + self.name[1:]
+
+    @property
+    def title_in_text(self) -> str:
+        return self.name
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,14 +144,15 @@ class MetricMultipleComparisonTestResult(Result):
         Adjustment of the p-values.
     reference : object or None
         Name of the ranker that all others are compared with; None for all pairs.
-    n_samples, n_positives : int
-        Number of samples and of positives.
+    n_samples, n_positives : int or None
+        Number of samples and of positives; None for a table of values.
     n_queries : int or None
         Number of queries; None for rankings of the same samples.
 
     See Also
     --------
     metric_multiple_comparison_test : The test that returns this result.
+    values_multiple_comparison_test : The same for values that were computed elsewhere.
 
     Examples
     --------
@@ -162,8 +186,8 @@ class MetricMultipleComparisonTestResult(Result):
     confidence_level: float = field(repr=False)
     correction: str
     reference: Any
-    n_samples: int = field(repr=False)
-    n_positives: int = field(repr=False)
+    n_samples: int | None = field(default=None, repr=False)
+    n_positives: int | None = field(default=None, repr=False)
     n_queries: int | None = None
 
     def best(self) -> list[Any]:
@@ -443,20 +467,132 @@ def metric_multiple_comparison_test(
         sample = next(iter(classes.values()))
     check_weights(each, sample.design)
     names = sample.names
-    if len(names) < 2:
-        raise ValueError(f"y_score has one ranker, {names[0]!r}: a comparison needs at least 2.")
     own = _pairs_of(names, reference)
     n_queries = None
     if groups is not None:
         values = values_of_queries(chosen, sample)
-        family = _Family.of_queries(chosen, values, draws)
-        n_queries = len(values)
-        if correction == "maxt" and family.flipped is not None:
-            family.flipped.warn_of_few_signs(confidence_level)
+        family, n_queries = _Family.of_queries(chosen, values, draws), len(values)
     elif average is not None:
         family = _Family.of_classes(chosen, classes)
     else:
         family = _Family.of_sample(chosen.at(sample.n_items), sample)
+    return _result_of(
+        family,
+        names,
+        own,
+        draws,
+        reference=reference,
+        correction=correction,
+        confidence_level=confidence_level,
+        n_samples=sample.n_items,
+        n_positives=sum(one.n_positives for one in classes.values()),
+        n_queries=n_queries,
+    )
+
+
+def values_multiple_comparison_test(
+    values: Any,
+    *,
+    name: str = "value",
+    reference: Any = None,
+    correction: str = "maxt",
+    confidence_level: float = 0.95,
+    n_resamples: int = 9999,
+    random_state: Any = 0,
+) -> MetricMultipleComparisonTestResult:
+    """Compare several rankers by a table of their values for queries or data sets.
+
+    Parameters
+    ----------
+    values : dict, DataFrame or array-like of shape (n_queries, n_rankers)
+        Values of a metric that were computed elsewhere: one row for each query or data set, one
+        column for each ranker. Larger values are better.
+    name : str, default="value"
+        What the values are, as in ``"NDCG at 10"``.
+    reference : object, optional
+        Name of the ranker that all others are compared with, or ``"best"``. By default all pairs
+        are compared.
+    correction : {"maxt", "holm", "none"}, default="maxt"
+        Adjustment for the number of pairs.
+    confidence_level : float, default=0.95
+        Coverage of the limits, and of the set of rankers that may be best.
+    n_resamples : int, default=9999
+        Number of random signs of the rows; all signs are used if they are fewer.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random signs.
+
+    Returns
+    -------
+    result : MetricMultipleComparisonTestResult
+        Means, differences with simultaneous limits and p-values, limits of the ranks, letters of
+        rankers that are tied, and the rankers that may be best.
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type.
+    ValueError
+        If there are fewer than two rankers or two rows, if a value is missing or infinite, or if
+        `reference` is not the name of a ranker.
+
+    Warns
+    -----
+    DesignWarning
+        If rows are so few that no adjusted p-value can be significant.
+
+    See Also
+    --------
+    metric_multiple_comparison_test : The same from labels and scores, where the methods are
+        described.
+
+    Notes
+    -----
+    The result is that of :func:`metric_multiple_comparison_test` with ``groups``, whose values for
+    each query these are. All rows have the same weight.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import values_multiple_comparison_test
+    >>> table = {
+    ...     "small": [0.41, 0.52, 0.33, 0.61, 0.48, 0.39, 0.55, 0.44],
+    ...     "large": [0.47, 0.55, 0.36, 0.66, 0.50, 0.45, 0.58, 0.49],
+    ...     "tuned": [0.46, 0.57, 0.35, 0.67, 0.51, 0.43, 0.60, 0.48],
+    ... }
+    >>> board = values_multiple_comparison_test(table, name="NDCG at 10").leaderboard()
+    >>> board.names, board.letters, board.rank_low.tolist(), board.rank_high.tolist()
+    (['tuned', 'large', 'small'], ['a', 'a', 'b'], [1, 1, 3], [2, 2, 3])
+    """
+    confidence_level = check_confidence_level(confidence_level)
+    correction = check_option(correction, "correction", _CORRECTIONS)
+    draws = Draws.read(n_resamples, random_state, None, 0)
+    names, table = read_values(values)
+    own = _pairs_of(names, reference)
+    return _result_of(
+        _Family.of_queries(TabulatedValue.named(name), table, draws),
+        names,
+        own,
+        draws,
+        reference=reference,
+        correction=correction,
+        confidence_level=confidence_level,
+        n_queries=len(table),
+    )
+
+
+def _result_of(
+    family: _Family,
+    names: list[Any],
+    own: Integers | None,
+    draws: Draws,
+    *,
+    reference: Any,
+    correction: str,
+    confidence_level: float,
+    **counts: int | None,
+) -> MetricMultipleComparisonTestResult:
+    """Compare the pairs with a reference, or all pairs, of a family."""
+    if correction == "maxt" and family.flipped is not None:
+        family.flipped.warn_of_few_signs(confidence_level)
     rng = np.random.default_rng(draws.seeds)
     every = all_pairs(len(names))
     shown = every if own is None else own
@@ -495,14 +631,14 @@ def metric_multiple_comparison_test(
         confidence_level=confidence_level,
         correction=correction,
         reference=reference,
-        n_samples=sample.n_items,
-        n_positives=sum(one.n_positives for one in classes.values()),
-        n_queries=n_queries,
+        **counts,
     )
 
 
 def _pairs_of(names: list[Any], reference: Any) -> Integers | None:
     """Return the pairs with a reference, or None for all pairs, also if it is yet to be found."""
+    if len(names) < 2:
+        raise ValueError(f"There is one ranker, {names[0]!r}: a comparison needs at least 2.")
     if reference in names:
         return pairs_with(names.index(reference), len(names))
     if reference is None or (isinstance(reference, str) and reference == "best"):

@@ -42,7 +42,7 @@ from sklearn_rankinf._ranking.options import (
 )
 from sklearn_rankinf._ranking.ranking import Ranking, ends_up_to, read_ranking, sums_by_block
 from sklearn_rankinf._ranking.runs import AlignedRuns, align_runs
-from sklearn_rankinf._ranking.sample import Design, Sample
+from sklearn_rankinf._ranking.sample import Design, Sample, read_values
 from sklearn_rankinf._ranking.tables import class_names, has_several_labels, holds_rankers
 from sklearn_rankinf._ranking.validation import (
     PosLabel,

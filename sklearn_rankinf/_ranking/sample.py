@@ -506,18 +506,38 @@ def _read_rankers(
     return names, scores
 
 
-def _columns(y_score: Any, n_samples: int) -> tuple[list[Any], list[Any]]:
-    """Names and scores of the rankers in a dict, a frame or a table."""
-    names, columns = _named_columns(y_score, n_samples)
+def read_values(values: Any) -> tuple[list[Any], Floats]:
+    """Names of rankers, and their values in a table with a row for each query."""
+    names, columns = _columns(values, None, "values")
+    table = [
+        np.asarray(as_scores(own, f"values of {name!r}"), dtype=float)
+        for name, own in zip(names, columns, strict=True)
+    ]
+    for name, own in zip(names, table, strict=True):
+        if own.size != table[0].size:
+            raise ValueError(
+                f"values has {table[0].size} rows for {names[0]!r} and {own.size} for {name!r}: "
+                "every ranker needs a value in each row."
+            )
+    return names, np.column_stack(table)
+
+
+def _columns(
+    y_score: Any, n_samples: int | None, argument: str = "y_score"
+) -> tuple[list[Any], list[Any]]:
+    """Names and columns of the rankers in a dict, a frame or a table."""
+    names, columns = _named_columns(y_score, n_samples, argument)
     if not names:
-        raise ValueError("y_score contains no candidate; pass the scores of at least one.")
+        raise ValueError(f"{argument} contains no candidate; pass the scores of at least one.")
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise ValueError(f"y_score has several candidates named {repeated[0]!r}; rename them.")
+        raise ValueError(f"{argument} has several candidates named {repeated[0]!r}; rename them.")
     return names, columns
 
 
-def _named_columns(y_score: Any, n_samples: int) -> tuple[list[Any], list[Any]]:
+def _named_columns(
+    y_score: Any, n_samples: int | None, argument: str
+) -> tuple[list[Any], list[Any]]:
     if isinstance(y_score, Mapping):
         return list(y_score), list(y_score.values())
     if hasattr(y_score, "columns"):
@@ -527,7 +547,14 @@ def _named_columns(y_score: Any, n_samples: int) -> tuple[list[Any], list[Any]]:
     try:
         table = np.asanyarray(y_score)
     except ValueError as error:
-        raise ValueError(f"y_score cannot be read as a table: {error}") from error
+        raise ValueError(f"{argument} cannot be read as a table: {error}") from error
+    if n_samples is None:
+        if table.ndim != 2:
+            raise ValueError(
+                f"{argument} must have one row for each query and one column for each ranker; got "
+                f"shape {table.shape}."
+            )
+        n_samples = len(table)
     if table.ndim != 2 or len(table) != n_samples:
         remedy = "pass y_score.T if its rows are the candidates"
         if table.ndim < 2:

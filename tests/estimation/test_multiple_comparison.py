@@ -30,6 +30,7 @@ from sklearn_rankinf import (
     metric_interval,
     metric_multiple_comparison_test,
     metric_test,
+    values_multiple_comparison_test,
 )
 from sklearn_rankinf._estimation import multiple_comparison as _multiple_comparison
 from sklearn_rankinf._estimation import simultaneous
@@ -799,7 +800,7 @@ WRONG = [
         "reference='z' is not the name of a ranker: pass 'best' or one of 'a', 'b', 'c', 'd'",
     ),
     (SCORES, {"reference": 0}, ValueError, "reference=0 is not the name of a ranker"),
-    ({"a": SCORES["a"]}, {}, ValueError, "y_score has one ranker, 'a': a comparison needs at l"),
+    ({"a": SCORES["a"]}, {}, ValueError, "There is one ranker, 'a': a comparison needs at least"),
     ({}, {}, ValueError, "y_score contains no candidate; pass the scores of at least one"),
     (
         SCORES["a"],
@@ -842,3 +843,51 @@ def test_a_ranking_or_an_estimator_holds_no_labels():
         metric_multiple_comparison_test(Ranking.from_scores(Y, SCORES["a"]), SCORES)
     with pytest.raises(TypeError, match="labels; got an estimator, LogisticRegression"):
         metric_multiple_comparison_test(LogisticRegression(), SCORES)
+
+
+# A table of values.
+
+
+@pytest.mark.parametrize("correction", ["maxt", "holm", "none"])
+@pytest.mark.parametrize("container", [dict, pd.DataFrame, pl.DataFrame, np.array])
+def test_table_of_values_is_compared_as_values_of_queries(container, correction):
+    rng = np.random.default_rng(0)
+    y_true, groups = np.tile(np.arange(30) < 6, 12), np.repeat(np.arange(12), 30)
+    scores = {name: rng.normal(size=360) + d * y_true for name, d in (("x", 1), ("y", 2), ("z", 2))}
+    table = {
+        name: [average_precision_score(y_true[groups == g], own[groups == g]) for g in range(12)]
+        for name, own in scores.items()
+    }
+    values = np.stack(list(table.values()), axis=1) if container is np.array else container(table)
+    options = {"correction": correction, "random_state": 3}
+    result = values_multiple_comparison_test(values, name="average precision", **options)
+    expected = metric_multiple_comparison_test(y_true, scores, groups=groups, **options)
+    assert result.names == ([0, 1, 2] if container is np.array else ["x", "y", "z"])
+    assert (result.n_samples, result.n_positives, result.n_queries) == (None, None, 12)
+    for name in ("statistic", "difference", "low", "high", "pvalue", "best_pvalue"):
+        assert_allclose(getattr(result, name), getattr(expected, name), rtol=1e-12)
+    for name in ("rank_low", "rank_high", "letters", "may_be_best"):
+        assert list(getattr(result, name)) == list(getattr(expected, name))
+    if container is dict:
+        assert result.summary() == expected.summary()
+        assert result.leaderboard().summary() == expected.leaderboard().summary()
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "error", "message"),
+    [
+        (np.zeros(5), {}, ValueError, r"one row for each query and .* got shape \(5,\)"),
+        (np.zeros((5, 1)), {}, ValueError, "There is one ranker, 0: a comparison needs"),
+        (np.zeros((1, 2)), {}, ValueError, "only 1 query, but a comparison"),
+        ({"a": [1, 2], "b": [1, 2, 3]}, {}, ValueError, "values has 2 rows for 'a' and 3 for 'b'"),
+        ({"a": [1, None], "b": [1, 2]}, {}, ValueError, "values of 'a' must hold numbers without"),
+        ({"a": [1, np.nan], "b": [1, 2]}, {}, ValueError, "values of 'a' must be finite"),
+        ({"a": ["x"] * 2, "b": [1, 2]}, {}, TypeError, "values of 'a' must hold real numbers"),
+        ({}, {}, ValueError, "values contains no candidate"),
+        (np.eye(3), {"name": ""}, TypeError, "name must be a text, such as 'NDCG at 10'; got ''"),
+        (np.eye(3), {"reference": "a"}, ValueError, "reference='a' is not the name of a ranker"),
+    ],
+)
+def test_wrong_tables_of_values(values, options, error, message):
+    with pytest.raises(error, match=message):
+        values_multiple_comparison_test(values, **options)

@@ -312,6 +312,13 @@ OF_REALS = {
             Y_TRUE, {"a": Y_SCORE, "b": OTHER, "c": -OTHER}, confidence_level=x
         ),
     ),
+    "values_multiple_comparison_test": (
+        "confidence_level",
+        0.93,
+        lambda x: rankinf.values_multiple_comparison_test(
+            np.stack([Y_SCORE, OTHER], axis=1), confidence_level=x
+        ),
+    ),
     "metric_power": (
         "odds",
         2.3,
