@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from difflib import get_close_matches
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -52,6 +54,19 @@ METRICS: Mapping[str, Callable[..., CallableMetric]] = MappingProxyType(
 """Classes and functions that return a metric, by name."""
 
 
+# Names that the literature or other packages use, for the sentence that asks what was meant.
+_OTHER_NAMES = {
+    **dict.fromkeys(("auc", "auroc", "roc", "c_index", "c_statistic"), "roc_auc"),
+    **dict.fromkeys(("ap", "map", "aucpr", "auprc", "pr_auc", "prauc"), "average_precision"),
+    **dict.fromkeys(("mrr", "rr"), "reciprocal_rank"),
+    **dict.fromkeys(("ef", "lift"), "enrichment"),
+    **dict.fromkeys(("hits", "hit_rate", "sensitivity", "tpr", "r"), "recall"),
+    **dict.fromkeys(("p", "ppv"), "precision"),
+    **dict.fromkeys(("f", "f1"), "f_score"),
+}
+# Smallest similarity of a name to the one that may have been meant.
+_SIMILAR = 0.7
+
 _AVERAGES = ("macro", "weighted", "micro", "samples")
 
 
@@ -90,7 +105,7 @@ def _named(metric: str) -> Metric:
     if average not in _AVERAGES:
         name, average = written, ""
     if name not in METRICS:
-        raise ValueError(_unknown(metric))
+        raise ValueError(_meant(metric) or _unknown(metric))
     make = METRICS[name]
     field = _number_field(make)
     if at and field is None:
@@ -134,6 +149,28 @@ def _unknown(metric: Any) -> str:
         f"metric must be one of {names}, or an instance of a metric such as AveragePrecision(); "
         f"got {shown(metric)}."
     )
+
+
+def _meant(metric: str) -> str | None:
+    """Text of the error about a name that resembles that of a metric; None if it does not."""
+    plain = re.sub(r"[\s-]+", "_", metric.strip().lower())
+    # Other packages write recall_at_50, precision_at_k, P_10 and ndcg_cut_10.
+    plain = re.sub(r"_(at_|cut_)?(?=[\d.]+$)|_at_(?=k$)", "@", plain)
+    written, _, number = plain.partition("@")
+    name, _, average = written.rpartition("_")
+    if average not in _AVERAGES:
+        name, average = written, ""
+    known = {**{one: one for one in METRICS}, **_OTHER_NAMES}
+    # The first letter is seldom wrong, and short names resemble many others.
+    near = get_close_matches(name, [one for one in METRICS if one[0] == name[:1]], 1, _SIMILAR)
+    found = known.get(name) or known.get(name.removesuffix("_score")) or next(iter(near), None)
+    if found is None:
+        return None
+    after = _example(METRICS[found])
+    if _number_field(METRICS[found]) is not None and re.fullmatch(r"\d*\.?\d+", number):
+        after = f"@{number}"
+    meant = f"{found}{'_' * bool(average)}{average}{after}"
+    return f"metric={shown(metric)} is unknown: did you mean {meant!r}?"
 
 
 def needs_number(make: Callable[..., Metric]) -> bool:

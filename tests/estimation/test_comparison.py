@@ -899,7 +899,7 @@ WRONG = [
     ((Y, BOTH), {"alternative": "larger"}, ValueError, "alternative must be .*; got 'larger'"),
     ((Y, BOTH), {"n_resamples": 0}, ValueError, "n_resamples must be at least 1; got 0"),
     ((Y, BOTH), {"n_resamples": True}, TypeError, "n_resamples must be an integer"),
-    ((Y, BOTH), {"metric": "auc"}, ValueError, "metric must be one of .*; got 'auc'"),
+    ((Y, BOTH), {"metric": "auc"}, ValueError, "did you mean 'roc_auc'"),
     (
         (Y, BOTH),
         {"metric": "ndcg@100"},

@@ -627,7 +627,7 @@ WRONG = [
     ((Y, S), {"confidence_level": math.nan}, ValueError, "got nan"),
     ((Y, S), {"n_resamples": 0}, ValueError, "n_resamples must be at least 1; got 0"),
     ((Y, S), {"n_resamples": 9.5}, TypeError, "n_resamples must be an integer; got 9.5"),
-    ((Y, S), {"metric": "map"}, ValueError, "metric must be one of .*; got 'map'"),
+    ((Y, S), {"metric": "map"}, ValueError, "did you mean 'average_precision'"),
     ((Y, S), {"metric": RocAuc}, TypeError, r"got the class RocAuc: pass RocAuc\(\)"),
     ((Y, S), {"metric": "recall"}, ValueError, "recall needs a cut-off: metric='recall@50'"),
     ((Y, S), {"metric": "roc_auc@3"}, ValueError, "roc_auc has no cut-off; pass"),

@@ -783,7 +783,7 @@ WRONG = [
         "confidence_level must lie between 0 and 1, .*; got 1.0",
     ),
     (SCORES, {"confidence_level": "high"}, TypeError, "confidence_level must be .*; got 'high'"),
-    (SCORES, {"metric": "auc"}, ValueError, "metric must be one of .*; got 'auc'"),
+    (SCORES, {"metric": "auc"}, ValueError, "did you mean 'roc_auc'"),
     (SCORES, {"metric": RecallAtK}, TypeError, "metric must be an instance; got the class Recall"),
     (
         SCORES,

@@ -43,7 +43,7 @@ from sklearn_rankinf import (
     metric_test,
     rank_significance_report,
 )
-from sklearn_rankinf._metrics import as_metric
+from sklearn_rankinf._metrics import as_metric, as_metric_or_average
 from sklearn_rankinf._metrics.names import METRICS
 
 
@@ -215,7 +215,7 @@ def test_the_cut_off_is_part_of_the_name(name, metric):
     ("name", "message"),
     [
         ("bedroc@5", r"metric='bedroc@5': bedroc has no cut-off; pass metric='bedroc'\."),
-        ("auc@5", "metric must be one of 'average_precision', 'recall@50', .*got 'auc@5'"),
+        ("xyz@5", "metric must be one of 'average_precision', 'recall@50', .*got 'xyz@5'"),
         ("recall@", "after the @ must be a number of samples, such as 50, .*; got ''"),
         ("recall@5%", "or a fraction of them, such as 0.01; got '5%'"),
         ("recall@0", "k must be at least 1 as a number of samples; got 0"),
@@ -225,6 +225,40 @@ def test_the_cut_off_is_part_of_the_name(name, metric):
 )
 def test_wrong_cut_offs_in_names(name, message):
     with pytest.raises(ValueError, match=message):
+        as_metric(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("auc", "roc_auc"),
+        ("AUROC_macro", "roc_auc_macro"),
+        ("ap", "average_precision"),
+        ("map_cut_1000", "average_precision@1000"),
+        ("average_precision_score", "average_precision"),
+        ("avrage precision", "average_precision"),
+        ("mrr", "reciprocal_rank"),
+        ("ef", "enrichment@50"),
+        ("EF@0.01", "enrichment@0.01"),
+        ("P_10", "precision@10"),
+        ("precision_at_k", "precision@50"),
+        ("f1_score", "f_score@50"),
+        ("ndgc@5", "ndcg@5"),
+        ("ndcg_cut_10", "ndcg@10"),
+        ("recall_at_fpr_0.1", "recall_at_fpr@0.1"),
+        ("auc@5", "roc_auc"),
+    ],
+)
+def test_near_names_are_asked_for(name, meant):
+    message = f"^metric={name!r} is unknown: did you mean {meant!r}\\?$"
+    with pytest.raises(ValueError, match=message):
+        as_metric(name)
+    as_metric_or_average(meant)
+
+
+@pytest.mark.parametrize("name", ["", "x", "@5", "_macro", "brier", "r2", "mse", "accuracy"])
+def test_other_names_are_answered_with_all_metrics(name):
+    with pytest.raises(ValueError, match=f"must be one of 'average_precision', .*; got {name!r}"):
         as_metric(name)
 
 
@@ -244,7 +278,7 @@ def test_metrics_of_statistics():
         ({"metric": "enrichment"}, ValueError, "enrichment needs a cut-off"),
         ({"metric": "reciprocal_rank_macro"}, ValueError, "no average over classes"),
         ({"metric": "dcg_samples"}, ValueError, "average='samples' ranks the classes"),
-        ({"metric": "auc"}, ValueError, "'average_precision', .*an instance .*; got 'auc'"),
+        ({"metric": "xyz"}, ValueError, "'average_precision', .*an instance .*; got 'xyz'"),
         ({"metric": TOY, "method": "zhang_su"}, ValueError, "zhang_su"),
         ({"metric": TOY, "n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
     ],

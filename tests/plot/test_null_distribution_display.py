@@ -294,9 +294,7 @@ def test_wrong_options_are_refused(small):
         display.plot(n_resamples=-1)
     with pytest.raises(TypeError, match=r"n_resamples must be an integer; got 2\.5"):
         display.plot(n_resamples=2.5)
-    with pytest.raises(
-        ValueError, match=r"metric must be one of 'average_precision', .*; got 'f1'"
-    ):
+    with pytest.raises(ValueError, match="did you mean 'f_score@50'"):
         NullDistributionDisplay.from_predictions(*small, metric="f1")
     with pytest.raises(ValueError, match="recall needs a cut-off: metric='recall@50'"):
         NullDistributionDisplay.from_predictions(*small, metric="recall")

@@ -453,10 +453,7 @@ WRONG_REPORTS = {
     "pos_label": (["--pos-label", "x"], "the labels 0, 1: --pos-label x is not one of them."),
     "large k": (["--k", "201"], "k must be between 1 and n_samples=200; got 201."),
     "small k": (["--k", "0"], "k must be at least 1 as a number of samples; got 0."),
-    "metric": (
-        ["--metric", "auc"],
-        "metric must be one of 'average_precision', .*; got 'auc'",
-    ),
+    "metric": (["--metric", "auc"], r"metric='auc' is unknown: did you mean 'roc_auc'\?$"),
     "metric at k": (["--metric", "recall"], "recall needs a cut-off"),
     "prevalence": (["--prevalence", "0.001"], "too few for a value: at least 2000 negatives"),
     "value alone": (["--value", "3"], "value=3.0 and cost=None: pass both"),

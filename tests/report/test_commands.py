@@ -525,7 +525,7 @@ def test_compare_several_over_queries_in_json(three, scores, capsys):
             ["--score", "good", "--score", "good"],
             "give every column of scores once; got good, good",
         ),
-        (["--score", "good", "--score", "coarse", "--metric", "auc"], "metric must be one of"),
+        (["--score", "good", "--score", "coarse", "--metric", "auc"], "did you mean 'roc_auc'"),
         (
             ["--score", "good", "--score", "coarse", "--metric", "recall"],
             "recall needs a cut-off",
@@ -607,7 +607,7 @@ def test_report_over_queries_by_other_metrics(three, scores, capsys):
     [
         (["--metric", "recall"], "recall needs a cut-off"),
         (["--metric", "roc_auc@10"], "roc_auc has no cut-off; pass metric='roc_auc'"),
-        (["--metric", "auc"], "metric must be one of 'average_precision'"),
+        (["--metric", "auc"], "did you mean 'roc_auc'"),
         (["--metric", "ndcg@0"], "k must be at least 1 as a number of samples; got 0"),
     ],
 )
