@@ -22,6 +22,7 @@ from sklearn_rankinf._ranking.validation import (
     PosLabel,
     as_binary,
     as_labels,
+    as_numpy,
     as_relevances,
     as_scores,
     as_weights,
@@ -271,6 +272,7 @@ class Sample:
         `needs_ties`, matter for every null distribution.
         """
         refuse_estimator(y_true)
+        y_true, y_score = as_numpy(y_true, "y_true"), as_numpy(y_score, "y_score")
         if columns in ("", "classes") and (isinstance(y_true, Ranking) or y_score is None):
             _check_has_items(y_true, y_score, design)
             ranking = given_ranking(y_true, y_score, needs_ties)
@@ -576,6 +578,7 @@ def _differs_within(codes: Integers, rows: NDArray[Any]) -> int | None:
 
 def _as_positions(order: Any, strata: Integers | None, n_items: int) -> Integers:
     """Number the times or positions of samples in ascending order."""
+    order = as_numpy(order, "order")
     if isinstance(order, str) or not isinstance(order, Iterable):
         raise TypeError(
             "order must contain the time or position of each sample; got "

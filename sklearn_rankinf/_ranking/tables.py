@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.utils import check_array
 
 from sklearn_rankinf._ranking.validation import (
@@ -117,8 +118,9 @@ def class_names(y_true: Any) -> list[Any]:
     return list(getattr(y_true, "columns", range(_n_columns(y_true))))
 
 
-def _indicators(y_true: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    table = _as_table(y_true, "y_true")
+def _indicators(y_true: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    # Most entries of an indicator matrix are 0, and it may be stored without them.
+    table = _as_table(y_true.toarray() if sparse.issparse(y_true) else y_true, "y_true")
     if table.shape != shape:
         raise ValueError(
             "y_true as an indicator matrix and y_score must have the same shape; got "

@@ -29,6 +29,34 @@ LARGEST_WHOLE = 2.0**53
 LARGEST_COUNT = 2**62
 # Entries of an array that are Python objects at a time.
 _LISTED_AT_ONCE = 100_000
+# Kinds of devices in DLPack whose memory the CPU reads: its own, and memory of it that is pinned.
+_CPU_DEVICES = (1, 3)
+
+
+def as_numpy(values: Any, name: str) -> Any:
+    """Convert a tensor, or an array of another library, to an array of NumPy.
+
+    Anything else is returned as it is. An array on another device than the CPU is refused, because
+    to copy it there is for the caller to decide.
+    """
+    if isinstance(values, np.ndarray) or not hasattr(values, "__dlpack_device__"):
+        return values
+    kind = type(values).__name__
+    try:
+        device, _ = values.__dlpack_device__()
+        if device in _CPU_DEVICES:
+            # The gradient of a score plays no part in its rank.
+            held = values.detach() if getattr(values, "requires_grad", False) else values
+            return np.asarray(held) if hasattr(held, "__array__") else np.from_dlpack(held)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise TypeError(
+            f"{name} of type {kind} cannot be read as an array of NumPy ({error}): convert it to "
+            f"one, as {name}.float().numpy() does for a tensor."
+        ) from error
+    raise TypeError(
+        f"{name} of type {kind} is on the device {getattr(values, 'device', device)}, but is read "
+        f"on the CPU: copy it there, as {name}.cpu() does for a tensor."
+    )
 
 
 def as_binary(
@@ -331,6 +359,7 @@ def check_lengths(n_labels: int, n_scores: int, name: str = "y_score") -> None:
 
 def _as_vector(values: Any, name: str) -> NDArray[Any]:
     """Read a container as a non-empty 1-D array; a single column counts as one."""
+    values = as_numpy(values, name)
     if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "biuf":
         # Plain arrays of real numbers need none of the conversions of scikit-learn.
         if values.size == 0:
@@ -423,6 +452,7 @@ def listed(values: list[Any]) -> str:
 
 def as_counts(values: Any, name: str) -> NDArray[np.int64]:
     """Copy integer counts into an int64 array."""
+    values = as_numpy(values, name)
     # Nullable integers would come out of scikit-learn's conversion as floats.
     counts = _as_vector(np.asanyarray(values) if hasattr(values, "dtype") else values, name)
     if counts.dtype == object:
@@ -451,6 +481,7 @@ def numbered(
 
     Units may be any hashable values; `what` is the name of a unit in messages.
     """
+    entries = as_numpy(entries, name)
     values = _listed_in_parts(entries) if isinstance(entries, np.ndarray) else entries
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise TypeError(f"{name} must hold the {what} of each sample; got {typed(entries)}.")
@@ -465,7 +496,14 @@ def numbered(
                 f"{name} must be hashable; got {typed(value)} in row "
                 f"{row}: use a tuple or a string."
             ) from error
-        if len(numbers) > n_known and _is_missing(value):
+        if len(numbers) == n_known:
+            continue
+        if hasattr(value, "__dlpack_device__") and not isinstance(value, np.generic):
+            raise TypeError(
+                f"{name} holds objects of type {type(value).__name__}, which are never equal as "
+                f"names: pass one array or tensor, or call .item() for the {what} of each sample."
+            )
+        if _is_missing(value):
             raise ValueError(
                 f"{name} lacks a {what} in row {row}, where it is {shown(value)}: pass a {what} "
                 "for every sample, or leave the sample out."

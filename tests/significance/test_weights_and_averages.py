@@ -874,7 +874,7 @@ SCORES = np.arange(12.0).reshape(4, 3)
             "finite; got inf at row 0, column 2",
         ),
         ([0, 1, 2, 0], np.full((4, 3), "x"), ValueError, "y_score cannot be read as"),
-        (csr_array(np.eye(4)[:, :3]), SCORES, TypeError, "[Ss]parse"),
+        (np.eye(4)[:, :3], csr_array(SCORES), TypeError, "[Ss]parse"),
         ([0.5, 1, 2, 0], SCORES, ValueError, r"got the continuous value 0\.5"),
         ([0, 1, 1, 0], SCORES[:, :2], ValueError, r"predict_proba\(X\)\[:, list"),
         ([0, 1, 2, 0], SCORES[:, 0], ValueError, "holds 3 different labels"),
