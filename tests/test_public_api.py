@@ -507,3 +507,14 @@ def test_import_is_light_and_names_are_imported_when_they_are_used():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_version_of_citations():
+    root = pathlib.Path(__file__).parents[1]
+    version = sklearn_rankinf.__version__
+    assert f"\nversion: {version}\n" in (root / "CITATION.cff").read_text(encoding="utf-8")
+    page = (root / "doc" / "reporting.rst").read_text(encoding="utf-8")
+    assert set(re.findall(r"version = \{(.+)\}|sklearn-rankinf (\d\S+\w)", page)) == {
+        (version, ""),
+        ("", version),
+    }
