@@ -36,6 +36,7 @@ from sklearn_rankinf._metrics.rank_sums import (
     RankStatistic,
     RobustInitialEnhancement,
     RocAuc,
+    RPrecision,
 )
 from sklearn_rankinf._model_selection.best_candidate import best_candidate_test
 from sklearn_rankinf._model_selection.comparison import (
@@ -84,7 +85,6 @@ from sklearn_rankinf._significance.scores import (
     interpolated_average_precision_score,
     mean_average_precision_score,
     precision_at_k_score,
-    r_precision_score,
     recall_at_k_score,
     standardized_average_precision_score,
 )
@@ -108,6 +108,7 @@ __all__ = [
     "PrecisionAtK",
     "PrecisionAtRecall",
     "PrecisionRecallPosterior",
+    "RPrecision",
     "RankStatistic",
     "Ranking",
     "RecallAtFpr",
@@ -150,7 +151,6 @@ __all__ = [
     "optimal_cutoff",
     "paired_outcome_posterior",
     "precision_at_k_score",
-    "r_precision_score",
     "randomization_test",
     "rank_significance_report",
     "recall_at_k_score",

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 from sklearn.metrics import average_precision_score, dcg_score, ndcg_score, roc_auc_score
 
 from sklearn_rankinf import (
@@ -103,6 +104,9 @@ _SCORES = {
     "bedroc": Bedroc(),
     "rie": RobustInitialEnhancement(),
     "reciprocal_rank": ReciprocalRank(),
+    "r_precision": lambda y_true, y_score, **options: precision_at_k_score(
+        y_true, y_score, k=max(int(np.sum(y_true == options.get("pos_label", 1))), 1), **options
+    ),
     "precision_at_recall": PrecisionAtRecall(0.4),
     "recall_at_precision": RecallAtPrecision(0.4),
     "recall_at_fpr": RecallAtFpr(0.4),

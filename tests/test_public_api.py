@@ -99,7 +99,6 @@ SIGNATURES = {
         "n_jobs=None, verbose=0)"
     ),
     "precision_at_k_score": "(y_true, y_score=None, *, k, pos_label=1)",
-    "r_precision_score": "(y_true, y_score=None, *, pos_label=1)",
     "rank_significance_report": (
         "(y_true, y_score=None, *, k=(10, 50, 100), metric='average_precision', pos_label=1, "
         "clusters=None, prevalence=None, value=None, cost=None, alpha=0.05, n_resamples=9999, "
@@ -126,6 +125,7 @@ SIGNATURES = {
     "RecallAtPrecision": "(precision)",
     "ReciprocalRank": "()",
     "RobustInitialEnhancement": "(alpha=20.0)",
+    "RPrecision": "()",
     "RocAuc": "()",
     "metric_null_distribution": (
         f"(n_samples, n_positives, *, metric='average_precision', {DISTRIBUTION_OPTIONS})"

@@ -28,6 +28,7 @@ from sklearn_rankinf._metrics.rank_sums import (
     DiscountedCumulativeGain,
     RobustInitialEnhancement,
     RocAuc,
+    RPrecision,
 )
 from sklearn_rankinf._metrics.values import CallableMetric, check_of_user
 from sklearn_rankinf._ranking import shown
@@ -46,6 +47,7 @@ METRICS: Mapping[str, Callable[..., CallableMetric]] = MappingProxyType(
         "bedroc": Bedroc,
         "rie": RobustInitialEnhancement,
         "reciprocal_rank": ReciprocalRank,
+        "r_precision": RPrecision,
         "precision_at_recall": PrecisionAtRecall,
         "recall_at_precision": RecallAtPrecision,
         "recall_at_fpr": RecallAtFpr,

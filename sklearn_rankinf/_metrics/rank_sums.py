@@ -19,6 +19,7 @@ from sklearn_rankinf._statistics import (
     Influence,
     Integers,
     SumOfWeights,
+    hits_up_to,
     log_binomial,
     log_probability_of_hits_down_to,
     roc_auc_influence,
@@ -361,6 +362,56 @@ def _sums_of_discounts(starts: Integers, ends: Integers) -> Floats:
 
     between = math.log(2.0) * (primitive(high) - primitive(low))
     return np.asarray(total + np.where(few, 0.0, between))
+
+
+@dataclass(frozen=True, repr=False)
+class RPrecision(RankStatistic):
+    r"""R-precision: precision at k equal to the number of positives.
+
+    See Also
+    --------
+    PrecisionAtK : Precision at any k.
+
+    Notes
+    -----
+    R-precision is :math:`H_m / m` with :math:`H_m` of the m positives among the first m samples,
+    which is also recall at m. It is averaged over random tie-breaking if equal scores straddle rank
+    m. One ranking has no interval; the mean over queries has.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import RPrecision, metric_test
+    >>> RPrecision()([1, 0, 1, 0, 0], [0.9, 0.8, 0.7, 0.2, 0.1])
+    0.5
+    >>> metric_test([1, 1, 0, 0, 0], [5, 4, 3, 2, 1], metric="r_precision").pvalue
+    0.1
+    """
+
+    has_influence = False
+    has_exact_mean = True
+    of_open_lists = True
+
+    @property
+    def title(self) -> str:
+        return "R-precision"
+
+    @property
+    def title_in_text(self) -> str:
+        return self.title
+
+    def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
+        return np.asarray((np.asarray(ranks) <= n_positives) / max(n_positives, 1))
+
+    def weight_sums(
+        self, starts: Integers, sizes: Integers, n_samples: int, n_positives: int
+    ) -> Floats:
+        """Sums of the weights over blocks of ranks, each after its start."""
+        inside = np.clip(n_positives - np.asarray(starts), 0, sizes)
+        return np.asarray(inside / max(n_positives, 1))
+
+    def evaluate(self, tie_sizes: Integers, hits: Integers) -> float:
+        m = int(np.sum(hits))
+        return float(hits_up_to(tie_sizes, hits, m)) / max(m, 1)
 
 
 @dataclass(frozen=True, repr=False)

@@ -221,7 +221,7 @@ def check_has_influence(
     remedy: str = "pass groups, the queries of several rankings, whose mean has an interval",
 ) -> Statistic:
     """Raise an error for a metric without standard errors."""
-    if isinstance(metric, Statistic):
+    if isinstance(metric, Statistic) and metric.has_influence:
         return metric
     raise ValueError(f"{without_errors(metric)}: {remedy}.")
 

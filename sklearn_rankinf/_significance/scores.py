@@ -14,7 +14,6 @@ from sklearn_rankinf._metrics import (
     AveragePrecision,
     PrecisionAtK,
     RecallAtK,
-    value_of,
     values_of_queries,
 )
 from sklearn_rankinf._null import NullDistribution, observe_ranking, pvalue_log_and_error
@@ -442,7 +441,7 @@ def precision_at_k_score(
     See Also
     --------
     recall_at_k_score : The fraction of the positives that are among the first k samples.
-    r_precision_score : Precision at the number of positives.
+    RPrecision : Precision at the number of positives.
     recall_at_k_test : Test against random labelling, with the same p-value.
 
     Notes
@@ -460,62 +459,6 @@ def precision_at_k_score(
     0.4
     """
     return PrecisionAtK(check_k(k))(y_true, y_score, pos_label=pos_label)
-
-
-def r_precision_score(
-    y_true: ArrayLike | Ranking,
-    y_score: ArrayLike | None = None,
-    *,
-    pos_label: PosLabel = 1,
-) -> float:
-    r"""R-precision: precision at k equal to the number of positives.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, in which case `y_score` is omitted.
-    y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
-        ranking.
-    pos_label : int, float, bool or str, default=1
-        The label of the positives. Ignored if `y_true` is a ranking.
-
-    Returns
-    -------
-    score : float
-        R-precision, between 0 and 1; 1 for a perfect ranking.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for :func:`recall_at_k_test`.
-
-    Warns
-    -----
-    UndefinedMetricWarning
-        If there are no positives; the score is then 0.0.
-
-    See Also
-    --------
-    precision_at_k_score : Precision at any k.
-
-    Notes
-    -----
-    R-precision is :math:`H_m / m` with :math:`H_m` of the m positives among the first m samples,
-    which is also recall at m. It is averaged over random tie-breaking if equal scores straddle rank
-    m.
-
-    Examples
-    --------
-    >>> from sklearn_rankinf import r_precision_score
-    >>> r_precision_score([1, 0, 1, 0, 0], [0.9, 0.8, 0.7, 0.2, 0.1])
-    0.5
-    """
-    ranking = Sample.read(y_true, y_score, pos_label=pos_label, needs_ties=False).rankings[0]
-    if ranking.n_positives == 0:
-        warn_caller(no_positives("R-precision", "0.0"), UndefinedMetricWarning)
-        return 0.0
-    return float(value_of(PrecisionAtK(ranking.n_positives), ranking))
 
 
 def interpolated_average_precision_score(

@@ -6,10 +6,10 @@ from sklearn.metrics import average_precision_score
 
 from sklearn_rankinf import (
     ReciprocalRank,
+    RPrecision,
     interpolated_average_precision_score,
     mean_average_precision_score,
     precision_at_k_score,
-    r_precision_score,
     recall_at_k_score,
 )
 
@@ -45,7 +45,7 @@ def of_this_package(y_true, y_score):
     return {
         "map": average_precision_score(y_true, y_score),
         "11pt_avg": interpolated,
-        "Rprec": r_precision_score(y_true, y_score),
+        "Rprec": RPrecision()(y_true, y_score),
         "recip_rank": ReciprocalRank()(y_true, y_score),
         "P_10": precision_at_k_score(y_true, y_score, k=10),
         "recall_20": recall_at_k_score(y_true, y_score, k=20),

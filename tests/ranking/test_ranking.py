@@ -29,6 +29,7 @@ from sklearn_rankinf import (
     Ranking,
     ReciprocalRank,
     RobustInitialEnhancement,
+    RPrecision,
     adjusted_average_precision_score,
     average_precision_at_k_score,
     average_precision_neg_log10_pvalue,
@@ -37,7 +38,6 @@ from sklearn_rankinf import (
     metric_comparison_test,
     metric_test,
     precision_at_k_score,
-    r_precision_score,
     recall_at_k_score,
     standardized_average_precision_score,
 )
@@ -575,7 +575,7 @@ SCORES_OF_RANKINGS = {
     "ndcg": lambda ranking, k: rank_statistic_score(
         ranking, statistic=DiscountedCumulativeGain(k, normalize=True)
     ),
-    "r precision": lambda ranking, k: r_precision_score(ranking),
+    "r precision": lambda ranking, k: RPrecision()(ranking),
     "bedroc": lambda ranking, k: Bedroc()(ranking),
     "rie": lambda ranking, k: RobustInitialEnhancement()(ranking),
     "reciprocal rank": lambda ranking, k: ReciprocalRank()(ranking),

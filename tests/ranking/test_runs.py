@@ -18,13 +18,13 @@ from sklearn_rankinf import (
     RankStatistic,
     RecallAtK,
     ReciprocalRank,
+    RPrecision,
     align_runs,
     mean_average_precision_score,
     metric_comparison_test,
     metric_interval,
     metric_multiple_comparison_test,
     metric_test,
-    r_precision_score,
 )
 
 NOTHING = "nothing"
@@ -181,7 +181,7 @@ def test_means_equal_those_of_ir_measures():
 
 
 @dataclass(frozen=True)
-class RPrecision(RankStatistic):
+class CustomRPrecision(RankStatistic):
     of_open_lists = True
 
     def weights(self, ranks, n_samples, n_positives):
@@ -189,13 +189,14 @@ class RPrecision(RankStatistic):
 
 
 @pytest.mark.filterwarnings("ignore:.*queries have no positives")
+@pytest.mark.parametrize("metric", [RPrecision(), CustomRPrecision()], ids=str)
 @pytest.mark.parametrize("judged_only", [False, True])
-def test_custom_metric_without_the_number_of_documents(judged_only):
+def test_r_precision_without_the_number_of_documents(judged_only, metric):
     options = {"ties": "name", "judged_only": judged_only}
     for seed in range(5):
         qrels, runs = drawn(seed)
         for run in runs.values():
-            found = values(qrels, run, RPrecision(), False, **options)
+            found = values(qrels, run, metric, False, **options)
             for query, grades in qrels.items():
                 wanted = reference("Rprec", grades, run.get(query, {}), 1, judged_only)
                 assert found[query] == pytest.approx(wanted, abs=1e-12)
@@ -209,7 +210,7 @@ def test_r_precision_in_a_large_collection_is_that_of_trec_eval():
         for query, ranking in aligned.rankings(name, collection_size=10**13).items():
             if ranking.n_positives:
                 wanted = reference("Rprec", qrels[query], run.get(query, {}), 1, False)
-                assert r_precision_score(ranking) == pytest.approx(wanted, abs=1e-9)
+                assert RPrecision()(ranking) == pytest.approx(wanted, abs=1e-9)
 
 
 def test_ties_are_a_threshold_or_the_mean_over_all_orders():

@@ -19,10 +19,10 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn_rankinf import (
     AveragePrecision,
     Ranking,
+    RPrecision,
     average_precision_at_k_score,
     metric_test,
     precision_at_k_score,
-    r_precision_score,
     recall_at_k_score,
     recall_at_k_test,
 )
@@ -31,8 +31,8 @@ AT_K = [recall_at_k_score, precision_at_k_score, average_precision_at_k_score]
 at_k = pytest.mark.parametrize("score", AT_K, ids=lambda score: score.__name__)
 any_score = pytest.mark.parametrize(
     "score",
-    [*(partial(score, k=4) for score in AT_K), r_precision_score],
-    ids=[*(score.__name__ for score in AT_K), "r_precision_score"],
+    [*(partial(score, k=4) for score in AT_K), RPrecision()],
+    ids=[*(score.__name__ for score in AT_K), "RPrecision"],
 )
 
 Y_TRUE = np.array([0, 1, 1, 0, 1, 0, 0, 1, 0])
@@ -56,8 +56,8 @@ def test_ties_are_broken_at_random(k):
     assert recall_at_k_score(Y_TRUE, Y_SCORE, k=k) == pytest.approx(recall, rel=1e-15)
     assert precision_at_k_score(Y_TRUE, Y_SCORE, k=k) == pytest.approx(precision, rel=1e-15)
     if k == m:
-        assert r_precision_score(Y_TRUE, Y_SCORE) == pytest.approx(precision, rel=1e-15)
-        assert r_precision_score(Y_TRUE, Y_SCORE) == pytest.approx(recall, rel=1e-15)
+        assert RPrecision()(Y_TRUE, Y_SCORE) == pytest.approx(precision, rel=1e-15)
+        assert RPrecision()(Y_TRUE, Y_SCORE) == pytest.approx(recall, rel=1e-15)
 
 
 def test_without_ties_scikit_learn_agrees():
@@ -155,7 +155,7 @@ def test_only_positives():
     assert recall_at_k_score(y_true, np.arange(6), k=3) == 0.5
     assert precision_at_k_score(y_true, np.arange(6), k=3) == 1.0
     assert average_precision_at_k_score(y_true, np.arange(6), k=3) == 1.0
-    assert r_precision_score(y_true, np.arange(6)) == 1.0
+    assert RPrecision()(y_true, np.arange(6)) == 1.0
 
 
 @pytest.mark.parametrize("n_samples", [10, 100, 700])
@@ -202,7 +202,7 @@ def test_refused_divisor():
 
 
 @pytest.mark.parametrize(
-    ("score", "options"), [*((score, {"k": 4}) for score in AT_K), (r_precision_score, {})]
+    ("score", "options"), [*((score, {"k": 4}) for score in AT_K), (RPrecision(), {})]
 )
 def test_as_scorers(score, options):
     X, y = make_classification(
