@@ -1,6 +1,7 @@
 """Distributions that are kept, and found by the values of their arguments.
 
-See "Caching" in doc/theory.rst.
+A null distribution depends only on the statistic, the numbers of samples and positives, and the
+sizes of blocks: all folds of one size, and all candidates without ties, share one.
 """
 
 from __future__ import annotations

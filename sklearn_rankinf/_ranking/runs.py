@@ -146,7 +146,7 @@ class AlignedRuns:
         return "\n".join(lines)
 
     def to_frame(self) -> Any:
-        """Rows as a data frame: query, document, relevance, and "score_" with the name of each run.
+        """A data frame of query, document, relevance, and ``score_`` with the name of each run.
 
         Returns
         -------
