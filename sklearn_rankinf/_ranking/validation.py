@@ -51,7 +51,7 @@ def as_numpy(values: Any, name: str) -> Any:
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise TypeError(
             f"{name} of type {kind} cannot be read as an array of NumPy ({error}): convert it to "
-            f"one, as {name}.float().numpy() does for a tensor."
+            f"one, as {name}.cpu().float().numpy() does for a tensor."
         ) from error
     raise TypeError(
         f"{name} of type {kind} is on the device {getattr(values, 'device', device)}, but is read "
