@@ -67,6 +67,16 @@ def _one_cut_off(text: str) -> int | float:
         raise argparse.ArgumentTypeError(f"{error}; repeat --k for several") from None
 
 
+def _level(text: str) -> float:
+    """Return a significance level."""
+    with contextlib.suppress(ValueError):
+        if 0.0 < float(text) < 1.0:
+            return float(text)
+    raise argparse.ArgumentTypeError(
+        f"{text!r} is not a number between 0 and 1: give a level such as 0.05"
+    )
+
+
 def _size_of_collection(text: str) -> int | str:
     if text == "retrieved":
         return text
@@ -168,6 +178,13 @@ _UNITS: Options = {
         metavar="COLUMN",
     ),
 }
+_ALPHA: Options = {
+    "--alpha": _option(
+        "significance level, 0.05 by default; intervals have the confidence level 1 - alpha",
+        type=_level,
+        default=0.05,
+    )
+}
 _PREVALENCE: Options = {
     "--prevalence": _option(
         "proportion of targets where the ranking will be used, if it is not that of the file",
@@ -259,7 +276,7 @@ COMMANDS: dict[str, tuple[str, str, Options]] = {
         "Test the rankings in a table (one row per item) against random selection. The report has "
         "the exact p-values of average precision and of every --metric and, for each --k, the hits "
         "among the first k items and the number of hits that would be significant. " + _HELD_OUT,
-        {**_FILE, **_UNITS, **_RUNS, **_COLLECTION, **_REPORT, **_PLOTS, **_JSON},
+        {**_FILE, **_UNITS, **_RUNS, **_COLLECTION, **_REPORT, **_ALPHA, **_PLOTS, **_JSON},
     ),
     "curve": (
         "show up to which k rankings are better than chance",
@@ -273,7 +290,7 @@ COMMANDS: dict[str, tuple[str, str, Options]] = {
         "Compare rankings of the same items, one column of scores each. Two rankings are compared "
         "by their difference, with a p-value and an interval; more than two are compared in pairs, "
         "with the set of rankers that may be the best. " + _HELD_OUT,
-        {**_FILE, **_UNITS, **_RUNS, **_METRIC, **_PREVALENCE, **_GATE, **_JSON},
+        {**_FILE, **_UNITS, **_RUNS, **_METRIC, **_PREVALENCE, **_ALPHA, **_GATE, **_JSON},
     ),
     "plan": (
         "compute the power and the number of targets that a test needs",

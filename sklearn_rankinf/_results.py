@@ -296,3 +296,9 @@ def shortened(name: Any, length: int) -> str:
 def counted(number: int, what: str) -> str:
     """Return a number with its noun in the singular or plural."""
     return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def enumerated(parts: Iterable[str], word: str = "and") -> str:
+    """Return the parts of a list in a sentence, such as "a, b and c"."""
+    *first, last = parts
+    return f"{', '.join(first)} {word} {last}" if first else last

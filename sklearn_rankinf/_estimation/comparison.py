@@ -49,9 +49,6 @@ from sklearn_rankinf._results import (
 )
 from sklearn_rankinf._statistics import Floats, Metric, cached_property, log10_of
 
-# Level of the interval in sentences and tables.
-_CONFIDENCE_LEVEL = 0.95
-
 
 class DifferenceResult(Result):
     """Base class of results on a difference, which have an interval at any level."""
@@ -60,6 +57,8 @@ class DifferenceResult(Result):
     log10_pvalue: float
     pvalue_is_bound: bool = False
     _interval: Any
+    # Level of the interval in sentences and tables.
+    _level: float = 0.95
 
     def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
         """Confidence interval of the difference.
@@ -88,14 +87,14 @@ class DifferenceResult(Result):
 
     def _stated(self, tested: str, way: str) -> str:
         """Return the difference, its interval and its p-value, for a sentence."""
-        low, high = self.confidence_interval(_CONFIDENCE_LEVEL)
-        limits = "" if math.isnan(low) else f", {state_interval(low, high, _CONFIDENCE_LEVEL)}"
+        low, high = self.confidence_interval(self._level)
+        limits = "" if math.isnan(low) else f", {state_interval(low, high, self._level)}"
         pvalue = state_pvalue(self.log10_pvalue, self.pvalue_is_bound)
         return f"difference {format_value(self.difference)}{limits}; {tested} {pvalue} by {way}"
 
     def _values(self) -> dict[str, Any]:
-        low, high = self.confidence_interval(_CONFIDENCE_LEVEL)
-        limits = {"confidence_level": _CONFIDENCE_LEVEL, "low": float(low), "high": float(high)}
+        low, high = self.confidence_interval(self._level)
+        limits = {"confidence_level": self._level, "low": float(low), "high": float(high)}
         return {**super()._values(), **limits}
 
 
@@ -176,6 +175,7 @@ class MetricComparisonTestResult(DifferenceResult):
     pvalue_is_bound: bool = False
     _interval: Callable[[float], tuple[float, float]] = no_interval
     _is_same_list: bool = False
+    _level: float = 0.95
 
     def verdict(
         self,

@@ -13,7 +13,7 @@ from scipy.special import gammaln
 
 from sklearn_rankinf._ranking import Ranking, Sample
 from sklearn_rankinf._report.numbers import RankerReport, ReportCheck, is_worse
-from sklearn_rankinf._results import counted
+from sklearn_rankinf._results import counted, enumerated
 
 DOCUMENTATION = "https://sklearn-rankinf.readthedocs.io/en/latest/"
 """Address of the documentation."""
@@ -258,7 +258,7 @@ def ties_across_k(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str |
     split = [at_k for at_k in ranker.at_k if at_k.tied_ranks]
     if not split:
         return None
-    cuts = _enumerated([str(at_k.k) for at_k in split])
+    cuts = enumerated([str(at_k.k) for at_k in split])
     message = (
         f"A block of equal scores contains the cut-off k = {cuts}: the hits are the "
         "mean over random tie-breaking, and the hits needed are those of a ranking without ties."
@@ -267,7 +267,7 @@ def ties_across_k(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str |
         own = [at_k for at_k in split if at_k.tied_ranks == (first, last)]
         if len(own) > 1:
             message += (
-                f" k = {_enumerated([str(at_k.k) for at_k in own])} lie in the same block, ranks "
+                f" k = {enumerated([str(at_k.k) for at_k in own])} lie in the same block, ranks "
                 f"{first} to {last}, whose samples the ranking does not order"
             )
             # Hits at each k are then one and the same number, times a constant.
@@ -338,7 +338,7 @@ def k_never_significant(facts: Facts, ranker: RankerReport, ranking: Ranking) ->
     cuts = [str(at_k.k) for at_k in ranker.at_k if at_k.hits_needed is None]
     if not cuts:
         return None
-    which = _enumerated(cuts)
+    which = enumerated(cuts)
     return f"No number of hits at k = {which} could be significant at {facts.alpha:g}."
 
 
@@ -437,7 +437,3 @@ def _few_of_a_class(facts: Facts, number: int, name: str) -> str | None:
     if facts.has_clusters:
         return f"The {name}s come from only {counted(few, 'cluster')}."
     return f"There {'is' if few == 1 else 'are'} only {counted(few, name)}."
-
-
-def _enumerated(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

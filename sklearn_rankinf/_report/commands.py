@@ -35,7 +35,7 @@ from sklearn_rankinf._report.files import (
     write_figures,
     write_text,
 )
-from sklearn_rankinf._report.numbers import LEVEL, is_worse
+from sklearn_rankinf._report.numbers import is_worse
 from sklearn_rankinf._report.report import (
     DEFAULT_K,
     RankSignificanceReport,
@@ -98,6 +98,7 @@ def report(arguments: argparse.Namespace) -> None:
             prevalence=arguments.prevalence,
             value=arguments.value,
             cost=arguments.cost,
+            alpha=arguments.alpha,
         )
         found = _completed(found, table, metrics, arguments)
     plots: dict[str, str] = {}
@@ -169,7 +170,13 @@ def _report_on_queries(table: Table, arguments: argparse.Namespace) -> None:
         for name, score in table.scores.items():
             _progress(f"testing {name}")
             for metric in metrics:
-                interval = metric_interval(table.labels(metric), score, metric=metric, **units)
+                interval = metric_interval(
+                    table.labels(metric),
+                    score,
+                    metric=metric,
+                    confidence_level=1.0 - arguments.alpha,
+                    **units,
+                )
                 test = _test_of_queries(table, name, metric, arguments)
                 texts = [result.summary() for result in (test, interval) if result is not None]
                 if table.runs is not None and test is not None:
@@ -302,6 +309,7 @@ def compare(arguments: argparse.Namespace) -> int:
         metric = as_metric(arguments.metric)
     table = _read(arguments)
     positive, scores = table.labels(metric), list(table.scores.values())
+    level = 1.0 - arguments.alpha
     options: dict[str, Any] = {
         "metric": metric,
         "groups": table.groups,
@@ -317,6 +325,7 @@ def compare(arguments: argparse.Namespace) -> int:
                 method = comparison_method(metric, positive.size, _N_PERMUTATIONS)
             options |= {"method": method, "prevalence": arguments.prevalence}
             result = metric_comparison_test(positive, table.scores, **options)
+            result = replace(result, _level=level)
             found = result.to_dict()
             parts = ["A is {}, B is {}.".format(*table.scores)]
             if has_gate:
@@ -324,9 +333,11 @@ def compare(arguments: argparse.Namespace) -> int:
                     margin=arguments.margin,
                     require=(arguments.require or "not-worse").replace("-", "_"),
                     candidate=result.names[1],
+                    confidence_level=level,
                 )
                 found["verdict"] = verdict
         else:
+            options["confidence_level"] = level
             result = metric_multiple_comparison_test(positive, table.scores, **options)
             intervals = {
                 name: metric_interval(positive, score, **options)
@@ -335,7 +346,7 @@ def compare(arguments: argparse.Namespace) -> int:
             found = {**result.to_dict(), "best": result.best(), "intervals": intervals}
             parts = [f"{table_as_text(one)}\n" for one in comparison_tables(result, intervals)]
     if table.runs is None:
-        _warn_of_reversed_scores(table)
+        _warn_of_reversed_scores(table, arguments.alpha)
     summaries = [result.summary()]
     if verdict is not None:
         summaries.append(verdict.summary())
@@ -377,7 +388,7 @@ def _write_step_summary(verdict: ComparisonVerdict, metric: Metric) -> None:
         print(f"rankinf compare: warning: cannot write {path}: {reason}", file=sys.stderr)
 
 
-def _warn_of_reversed_scores(table: Table) -> None:
+def _warn_of_reversed_scores(table: Table, alpha: float) -> None:
     """Warn of rankings whose average precision is significantly worse than chance."""
     units: dict[str, Any] = {"groups": table.groups, "clusters": table.clusters}
     is_plain = table.groups is None and table.clusters is None
@@ -391,7 +402,7 @@ def _warn_of_reversed_scores(table: Table) -> None:
                 test = metric_test(table.is_positive, score, **units)
             except ValueError:
                 return  # clusters with different labels, which have no test against chance
-        if is_worse(test, LEVEL):
+        if is_worse(test, alpha):
             print(
                 f"rankinf compare: warning: {name!r} is significantly worse than a random order: "
                 "if smaller scores mean targets, give it with --lower-score; check "

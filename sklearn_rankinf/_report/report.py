@@ -52,7 +52,7 @@ from sklearn_rankinf._report.text import (
     sentences,
     tables,
 )
-from sklearn_rankinf._results import Result, shortened, unbroken
+from sklearn_rankinf._results import Result, counted, shortened, unbroken
 
 DEFAULT_K = (10, 50, 100)
 
@@ -109,12 +109,13 @@ class RankSignificanceReport(Findings, Result):
         return self.to_text()
 
     def to_text(self) -> str:
-        """Return the report as text in lines of at most 100 characters.
+        """Return the report as text.
 
         Returns
         -------
         str
-            Conclusions in words, tables of numbers, the checks, and sentences for a paper.
+            Conclusions in words, tables of numbers, the checks, and sentences for a paper, in lines
+            of at most 80 characters; tables with long names may have 100.
         """
         return as_text(self)
 
@@ -315,6 +316,7 @@ _STYLE = """
   margin: 0 auto; padding: 1rem; overflow-wrap: anywhere; }
 .rankinf h1 { font-size: 1.5rem; } .rankinf h2 { font-size: 1.15rem; margin-top: 2rem; }
 .rankinf .conclusion { border-left: .3rem solid #2a7ab0; padding: .1rem 1rem; }
+.rankinf summary { font-size: 1.15rem; font-weight: bold; margin-top: 2rem; cursor: pointer; }
 .rankinf .table { overflow-x: auto; }
 .rankinf table { border-collapse: collapse; font-size: .9rem; }
 .rankinf th, .rankinf td { padding: .25rem .6rem; text-align: right; white-space: nowrap;
@@ -367,7 +369,7 @@ def as_fragment(report: Findings, pictures: Sequence[str] = ()) -> str:
         parts += ["<h2>Pictures</h2>", *pictures, *map(_paragraph, _not_drawn(report))]
     if report.notes:
         parts += ["<h2>Notes</h2>", *map(_paragraph, report.notes)]
-    parts += ["<h2>Checks</h2>", _checks(report), f"<h2>{FOR_A_PAPER}</h2>"]
+    parts += [_checks(report), f"<h2>{FOR_A_PAPER}</h2>"]
     parts += [_paragraph(text) for text in sentences(report)]
     content = "\n".join(parts)
     return f'<div class="rankinf">\n{content}\n</div>'
@@ -391,15 +393,18 @@ def _table(table: ReportTable) -> str:
 
 
 def _checks(report: Findings) -> str:
+    """Return the findings of the checks below a line that unfolds them."""
     if not report.checks:
-        return _paragraph(NOTHING_WRONG)
+        return f"<h2>Checks</h2>\n{_paragraph(NOTHING_WRONG)}"
     items = [
         f"<li><code>{escape(check.code)}</code>{escape(about(report, names, str))}: "
         f"{unbroken(escape(check.message))} {escape(check.remedy)} "
         f'<a href="{escape(check.url)}">More</a></li>'
         for check, names in grouped(report.checks)
     ]
-    return "<ul>\n" + "\n".join(items) + "\n</ul>"
+    title = f"Checks: {counted(len(items), 'finding')}"
+    listed = "\n".join(items)
+    return f"<details>\n<summary>{title}</summary>\n<ul>\n{listed}\n</ul>\n</details>"
 
 
 # Pictures.

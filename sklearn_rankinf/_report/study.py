@@ -326,6 +326,7 @@ class Study:
                 **self._by_cluster,
                 **self.drawing,
             )
+            pair = replace(pair, _level=1.0 - alpha)
             way = "t test of influence values" if method == "influence" else "rank swaps"
             return {
                 "comparison": pair,

@@ -27,6 +27,7 @@ from sklearn_rankinf._report.numbers import (
 )
 from sklearn_rankinf._results import (
     counted,
+    enumerated,
     format_count,
     format_pvalue,
     format_table,
@@ -38,7 +39,10 @@ from sklearn_rankinf._results import (
 from sklearn_rankinf._significance import MetricTestResult, limits_of_pvalue
 from sklearn_rankinf._statistics import Metric, log10_of
 
-WIDTH = 100
+# Sentences fit a terminal of 80 columns, and tables with long names one of 100.
+WIDTH = 80
+# Maximum number of names in a sentence.
+_MOST_NAMES = 6
 # Maximum length of names, in tables and in sentences.
 _IN_TABLE, _IN_SENTENCE = 26, 60
 _HITS_NOTE = (
@@ -66,8 +70,8 @@ _LEGEND = (
 _LEGEND_OF_TEST = "; z: distance from chance in standard deviations; error: relative error of p"
 _LEGEND_OF_BOUND = " ≤ with the error bound: a guaranteed upper bound of the exact p."
 
-# Short equations are not broken across lines.
-_EQUATION = re.compile(r"\b([pzk]) ([=≤]) ")
+# Short equations and percentages are not broken across lines.
+_EQUATION = re.compile(r"(?<=\b[pzk]) (?=[=≤] )|(?<=\b[pzk] [=≤]) |(?<=\d) (?=%)")
 
 Name = Callable[[str], str]
 # The two heading lines of a column, and its cell for a row.
@@ -124,22 +128,31 @@ def verdict(subject: str, result: MetricTestResult, alpha: float) -> str:
 
 
 def conclusions(report: Findings) -> list[str]:
-    """Return the conclusions of a report, one entry per paragraph."""
-    found = [_of_ranker(report, ranker) for ranker in report.rankers]
-    if report.comparison is not None:
-        found.append(_of_best(report))
+    """Return the conclusions of a report, one entry per paragraph.
+
+    Of several rankings they name the best, what is established and what is not, and describe the
+    best one alone: the tables describe all.
+    """
+    found = []
+    if not report._is_single:
+        found += [_of_best(report), *_established(report)]
+    best = next(one for one in report.rankers if report._is_single or one.name == report.best)
+    found += _of_ranker(report, best)
+    if report.checks:
+        codes = dict.fromkeys(check.code for check in report.checks)
+        found.append(f"See the checks below: {', '.join(codes)}.")
     return [with_fraction(text, report.metric, report._given_k) for text in found]
 
 
-def _of_ranker(report: Findings, ranker: RankerReport) -> str:
-    """Return a paragraph on one ranking: its test, its interval, and what to do."""
+def _of_ranker(report: Findings, ranker: RankerReport) -> list[str]:
+    """Return paragraphs on one ranking: its test and interval, its use, and what to do."""
     subject = "The ranking" if report._is_single else in_sentences(ranker.name)
     title = report.metric.title_in_text
     test, own = ranker.test, ranker.interval
     if ranker.is_tested:
         parts = [verdict(subject, test, report.alpha)]
         if math.isnan(test.zscore):
-            return f"{parts[0]} What to do: see the checks below."
+            return [f"{parts[0]} What to do: see the checks below."]
     else:
         parts = [
             f"{subject} was not tested against chance, because samples of one cluster have "
@@ -164,12 +177,12 @@ def _of_ranker(report: Findings, ranker: RankerReport) -> str:
         )
     if ranker.in_population is not None:
         parts.append(_in_population(ranker.in_population))
+    use = []
     if ranker.at_k:
-        parts.append(_at_largest_k(ranker))
+        use.append(_at_each_k(ranker))
     if ranker.cutoff is not None:
-        parts.append(_of_cutoff(ranker.cutoff))
-    parts.append(_what_to_do(report, ranker))
-    return " ".join(parts)
+        use.append(_of_cutoff(ranker.cutoff))
+    return [" ".join(part) for part in (parts, use) if part] + [_what_to_do(report, ranker)]
 
 
 def _strength(pvalue: float) -> str:
@@ -183,15 +196,19 @@ def _percent(share: float) -> str:
     return f"{percent:.0f} %" if percent >= 9.5 else f"{percent:.1g} %"
 
 
-def _at_largest_k(ranker: RankerReport) -> str:
-    at_k = max(ranker.at_k, key=lambda one: one.k)
-    own, interval = at_k.interval, ""
+def _at_each_k(ranker: RankerReport) -> str:
+    """Return the hits and the recall at the largest k, and the hits at the others."""
+    *others, at_k = sorted(ranker.at_k, key=lambda one: one.k)
+    own, interval, more = at_k.interval, "", ""
     if own is not None:
         interval = f" ({state_interval(own.low, own.high, own.confidence_level)})"
+    if others:
+        cuts, hits = map(_cut, others), (format_count(one.hits) for one in others)
+        more = f"; the first {enumerated(cuts)} contain {enumerated(hits)}"
     return (
         f"The first {_cut(at_k)} samples contain {format_count(at_k.hits)} of "
         f"{counted(ranker.test.n_positives, 'positive')}, {_expected(at_k.expected_hits)} by "
-        f"chance: recall is {format_value(at_k.test.statistic)}{interval}."
+        f"chance: recall is {format_value(at_k.test.statistic)}{interval}{more}."
     )
 
 
@@ -205,11 +222,15 @@ def _in_population(own: MetricIntervalResult) -> str:
 
 def _of_cutoff(best: OptimalCutoffResult) -> str:
     if best.k == 0:
-        return "By the value of a positive and the cost of a sample it is best to examine none."
-    return (
-        f"By the value of a positive and the cost of a sample it is best to examine the first "
-        f"{best.k}; the best cut-off is between {best.k_low} and {best.k_high}."
+        return f"With value {best.value:g} and cost {best.cost:g} it is best to examine none."
+    limits = f"{_percent_of(best.confidence_level)} simultaneous limits {format_value(best.low)}"
+    text = (
+        f"With value {best.value:g} and cost {best.cost:g} it is best to examine the first "
+        f"{best.k}: the net benefit is {format_value(best.net_benefit)} ({limits} to "
+        f"{format_value(best.high)}). The best "
+        f"cut-off is between {best.k_low} and {best.k_high}."
     )
+    return text if best.low > 0.0 else f"{text} No net benefit is established."
 
 
 def _cut(at_k: HitsReport) -> str:
@@ -247,31 +268,58 @@ def _what_to_do(report: Findings, ranker: RankerReport) -> str:
 
 
 def _of_best(report: Findings) -> str:
-    """Return a paragraph on which of several rankings is best."""
-    others = report.differences
-    start = f"{in_sentences(str(report.best))} has the largest {report.metric.title_in_text}."
-    worse = [one for one in others if one.pvalue <= report.alpha]
-    if not worse:
-        shown = "No other ranking is significantly worse."
-    elif len(worse) == len(others):
-        shown = f"{'The other is' if len(others) == 1 else 'All others are'} significantly worse."
-    else:
-        shown = f"Significantly worse: {_names(worse)}."
+    """Return a paragraph on which of several rankings is best, or may be."""
+    best, others = str(report.best), report.differences
+    title = report.metric.title_in_text
+    if report.comparison is None:
+        return f"{in_sentences(best)} has the largest {title}. The rankings are not compared."
+    rivals = [one.ranker for one in others if one.may_be_best]
+    text = f"The best ranking is {in_sentences(best)}, with the largest {title}."
+    if rivals:
+        text = (
+            f"The best ranking may be {_names([best, *rivals], 'or')}; {in_sentences(best)} has "
+            f"the largest {title}."
+        )
     # Hsu's set excludes every ranking that is significantly worse, and sometimes more.
-    out = [one for one in others if not one.may_be_best and one not in worse]
+    out = [one.ranker for one in others if not one.may_be_best and one.pvalue > report.alpha]
     if out:
-        shown += (
+        text += (
             " Not the best by one-sided comparisons with all others, although the interval of the "
             f"difference includes 0: {_names(out)}."
         )
-    rivals = [one for one in others if one.may_be_best]
-    if not rivals:
-        return f"{start} {shown}"
-    return f"{start} {shown} May also be the best ranking: {_names(rivals)}."
+    return text
 
 
-def _names(rows: Iterable[Any]) -> str:
-    return ", ".join(in_sentences(one.ranker) for one in rows)
+def _established(report: Findings) -> list[str]:
+    """Return what is shown of several rankings, about chance and about the best, and what is not.
+
+    Both sentences are about the tests of the report: each ranking against chance, which are not
+    adjusted for the number of rankings, and its difference from the best.
+    """
+    alpha, tested = report.alpha, [one for one in report.rankers if one.is_tested]
+    better = [one.name for one in tested if one.test.pvalue <= alpha]
+    reverse = [one.name for one in tested if is_worse(one.test, alpha)]
+    unknown = [one.name for one in tested if one.name not in {*better, *reverse}]
+    worse = [one.ranker for one in report.differences if one.pvalue <= alpha]
+    equal = [one.ranker for one in report.differences if one.may_be_best]
+    below = f"worse than {in_sentences(str(report.best))}"
+    shown = [(better, "better than chance"), (reverse, "worse than chance"), (worse, below)]
+    return [
+        f"{start} {'; '.join(f'{_names(names)} {what}' for names, what in rows if names)}."
+        for start, rows in (
+            (f"Established at the level {alpha:g}:", shown),
+            ("Not established:", [(unknown, "better than chance"), (equal, below)]),
+        )
+        if any(names for names, _ in rows)
+    ]
+
+
+def _names(names: Sequence[str], word: str = "and") -> str:
+    """Return some names in a sentence, the first ones of many, before a word such as "better"."""
+    shown = [*map(in_sentences, names)]
+    if len(shown) > _MOST_NAMES:
+        shown = [*shown[: _MOST_NAMES - 1], f"{len(shown) - _MOST_NAMES + 1} others"]
+    return enumerated(shown, word)
 
 
 def with_fraction(text: str, metric: Metric, k: Any) -> str:
@@ -599,7 +647,7 @@ def in_tables(name: str) -> str:
 
 
 def as_text(report: Findings) -> str:
-    """Return a whole report as text in lines of at most 100 characters."""
+    """Return a whole report as text: lines of 80 characters, and tables of at most 100."""
     parts = [
         f"Rank significance report\n{wrapped(header(report))}",
         _section("Conclusion", conclusions(report)),
@@ -648,11 +696,11 @@ def about(report: Findings, names: Sequence[str], name: Name) -> str:
 
 
 def wrapped(text: str, indent: str = "") -> str:
-    """Wrap text to lines of at most 100 characters."""
+    """Wrap text to lines of at most 80 characters."""
     lines = []
     for line in text.splitlines():
         # textwrap does not break lines at a no-break space.
-        kept = _EQUATION.sub("\\1\N{NO-BREAK SPACE}\\2\N{NO-BREAK SPACE}", line)
+        kept = _EQUATION.sub("\N{NO-BREAK SPACE}", line)
         lines += textwrap.wrap(
             kept,
             WIDTH,

@@ -273,7 +273,7 @@ def test_report_prints_the_results_of_the_tests(frame, csv, capsys):
                 format_pvalue(at_k.log10_pvalue),
             ]
     assert text.startswith("Rank significance report\n15 positives among 200 samples (7.5 %)")
-    assert "\n\nConclusion\n  s1 is better than chance: " in text
+    assert "\n\nConclusion\n  The best ranking is s 2/b, with the largest average" in text
     assert "Hits among the first 50" in text
     assert "* A block of equal scores contains the cut-off" in text
 
@@ -379,7 +379,8 @@ def test_report_hints_at_a_reversed_direction(tmp_path, capsys):
     assert main(argv) == 0
     text = capsys.readouterr().out
     flat = " ".join(text.split())
-    hints = re.findall(r"(\w+) is worse than chance: [^,]*, p = (\S+) for a value this low", flat)
+    assert "; reversed worse than chance; " in flat
+    hints = re.findall(r"chance \((\w+)\): [^(]*\(p = (\S+) for a value this low\)", flat)
     assert main([*argv, "--json"]) == 0
     rows = {
         row["name"]: row["pvalue_less"] for row in json.loads(capsys.readouterr().out)["rankers"]
@@ -391,7 +392,7 @@ def test_report_hints_at_a_reversed_direction(tmp_path, capsys):
         error = np.sqrt(max(rows[name] * (1 - rows[name]), 2e-3) / 1000)
         assert rows[name] == pytest.approx(lower, abs=4 * error)
     assert rows["reversed"] < 0.05 < min(rows["noise"], rows["good"])
-    assert hints == [("reversed", format_pvalue(np.log10(rows["reversed"])))]
+    assert hints == [("reversed", f"{rows['reversed']:.2g}")]
     assert "  worse-than-chance (reversed): The ranking is worse than a random order" in text
     assert "negate the scores if smaller scores do" in flat
 

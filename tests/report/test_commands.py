@@ -230,6 +230,56 @@ def test_compare_two(three, scores, capsys):
     assert unwrapped(clustered.summary()) in unwrapped(capsys.readouterr().out)
 
 
+def test_the_level_of_comparisons(three, scores, capsys):
+    options = ["--label", "hit", "--score", "good", "--score", "third"]
+    two = metric_comparison_test(scores["hit"], pd.read_csv(three, sep="\t")[["good", "third"]])
+    low, high = two.confidence_interval(0.8)
+    alpha, margin = ["--alpha", "0.2"], ["--margin", f"{abs(high) + 1e-6}"]
+    assert two.verdict(margin=float(margin[1]), candidate="third").outcome == "inconclusive"
+    assert main(["compare", three, *options, *margin]) == 4
+    capsys.readouterr()
+    assert main(["compare", three, *options, *alpha, *margin]) == 0
+    text = unwrapped(capsys.readouterr().out)
+    assert f"80 % confidence interval {low:.3g} to {high:.3g}; two-sided" in text
+    assert "95 %" not in text
+    assert main(["compare", three, *options, *alpha, *margin, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["confidence_level"], found["low"], found["high"]) == (0.8, low, high)
+    assert found["verdict"]["confidence_level"] == 0.8
+    # Of several rankings.
+    options += ["--score", "coarse", "--alpha", "0.001"]
+    assert main(["compare", three, *options]) == 0
+    frame = pd.read_csv(three, sep="\t")[["good", "third", "coarse"]]
+    several = metric_multiple_comparison_test(scores["hit"], frame, confidence_level=0.999)
+    text = capsys.readouterr().out
+    assert unwrapped(several.summary()) in unwrapped(text)
+    assert text.count("99.9 %") == 5
+
+
+def test_the_level_of_reports(three, scores, capsys):
+    options = ["--label", "hit", "--score", "good", "--alpha", "0.001"]
+    assert main(["report", three, *options, "--k", "20"]) == 0
+    text = capsys.readouterr().out
+    found = rank_significance_report(scores["hit"], {"good": scores["good"]}, k=20, alpha=0.001)
+    assert text == f"{found}\n"
+    assert "significance level 0.001" in text
+    assert main(["report", three, *options, "--groups", "query"]) == 0
+    queries = [str(i % 5) for i in range(300)]
+    interval = metric_interval(
+        scores["hit"], scores["good"], groups=queries, confidence_level=0.999
+    )
+    assert unwrapped(interval.summary()) in unwrapped(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("command", ["report", "compare"])
+@pytest.mark.parametrize("level", ["0", "1", "5%", "nan"])
+def test_levels_between_0_and_1(command, level, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main([command, "x.csv", "--label", "y", "--score", "s", "--alpha", level])
+    message = f"argument --alpha: {level!r} is not a number between 0 and 1: give a level such as"
+    assert message in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("given", "options", "status"),
     [

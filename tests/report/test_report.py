@@ -165,7 +165,15 @@ def test_words_for_the_use(recwarn):
         assert ranker.cutoff.summary().splitlines()[-1] in ranker.summary()
     best = good.cutoff
     assert best.k > 0
-    assert f"examine the first {best.k}; the best cut-off is between {best.k_low} and" in text
+    assert best.low <= 0.0
+    assert (
+        f"With value 2 and cost 1 it is best to examine the first {best.k}: the net benefit is "
+        f"{best.net_benefit:.3g} (95 % simultaneous limits {best.low:.3g} to {best.high:.3g}). The "
+        f"best cut-off is between {best.k_low} and {best.k_high}. No net benefit is established."
+    ) in text
+    sure = rank_significance_report(Y, GOOD, k=10, value=9.0, cost=1.0)
+    assert sure.rankers[0].cutoff.low > 0.0
+    assert "No net benefit is established" not in " ".join(str(sure).split())
     # One note of both rankings on the few negatives.
     assert text.count("rests on about 4.6 of the 230 negatives") == 1
     costly = rank_significance_report(Y, NOISE, k=10, value=1.0, cost=1e6)
@@ -231,9 +239,18 @@ def test_two_rankers_are_compared_by_rank_swap():
     assert (found.difference, found.pvalue) == (expected.difference, expected.pvalue)
     assert (found.low, found.high) == tuple(expected.confidence_interval(0.9))
     assert found.may_be_best == (expected.pvalue > 0.1)
-    assert report.comparison.to_dict() == expected.to_dict()
+    stated = report.comparison.to_dict()
+    names = ("confidence_level", "low", "high")
+    assert [stated[name] for name in names] == [0.9, found.low, found.high]
+    names = stated.keys() - set(names)
+    assert {name: stated[name] for name in names} == {
+        name: expected.to_dict()[name] for name in names
+    }
     assert "rank swap" in report.comparison_method
-    assert expected.summary().rstrip(".") in " ".join(report.to_text().split())
+    interval = f"90 % confidence interval {found.low:.3g} to {found.high:.3g}; two-sided"
+    text = " ".join(report.to_text().split())
+    assert text.endswith(re.sub("95 % .*; two-sided", interval, expected.summary()))
+    assert "95 %" not in text
 
 
 def test_two_rankers_of_many_samples_are_compared_by_influence(monkeypatch):
@@ -545,7 +562,7 @@ def test_text_states_the_numbers(three):
     flat = " ".join(three.to_text().split())
     for ranker in three.rankers:
         test, own = ranker.test, ranker.interval
-        assert verdict(ranker.name, test, 0.05) in flat
+        assert (verdict(ranker.name, test, 0.05) in flat) == (ranker.name == three.best)
         assert f"{test.statistic:.4f} {own.low:.4f} {own.high:.4f}" in flat
 
 
@@ -590,7 +607,9 @@ def test_advice(good, three):
     hits, recall = Y[np.argsort(-GOOD)[:100]].sum(), metric_interval(Y, GOOD, metric=RecallAtK(100))
     assert (
         f" The first 100 samples contain {hits} of 20 positives, 8.0 by chance: recall is "
-        f"{hits / 20:.3g} (95 % confidence interval {recall.low:.3g} to {recall.high:.3g}). What"
+        f"{hits / 20:.3g} (95 % confidence interval {recall.low:.3g} to {recall.high:.3g}); the "
+        f"first 10 and 50 contain {Y[np.argsort(-GOOD)[:10]].sum()} and "
+        f"{Y[np.argsort(-GOOD)[:50]].sum()}. What"
     ) in conclusion_of(good)
     assert "The evidence is very strong." in conclusion_of(good)
     weak = rank_significance_report(Y, NOISE, k=10)
@@ -632,9 +651,55 @@ def test_conclusion_on_the_best(three):
     rivals = [found.ranker for found in three.differences if found.may_be_best]
     assert worse == ["noise"]
     assert len(rivals) == 1
-    assert f"{three.best} has the largest average precision." in flat
-    assert "Significantly worse: noise." in flat
-    assert f"May also be the best ranking: {rivals[0]}." in flat
+    names = f"{three.best} or {rivals[0]}; {three.best}"
+    assert f" The best ranking may be {names} has the largest average precision." in flat
+    better = [one.name for one in three.rankers if one.test.pvalue <= 0.05]
+    assert better == ["good", "tied"]
+    assert (
+        "Established at the level 0.05: good and tied better than chance; noise worse than "
+        f"{three.best}. Not established: noise better than chance; {rivals[0]} worse than "
+        f"{three.best}. {three.best} is better than chance:"
+    ) in conclusion_of(three)
+
+
+def test_conclusion_on_what_is_sure_and_what_is_not():
+    sure = rank_significance_report(Y, {"good": GOOD + 3 * Y, "back": -GOOD}, n_resamples=99)
+    assert conclusion_of(sure).startswith(
+        "The best ranking is good, with the largest average precision. Established at the level "
+        "0.05: good better than chance; back worse than chance; back worse than good. good is"
+    )
+    assert conclusion_of(sure).endswith("See the checks below: worse-than-chance, perfect-ranking.")
+    rng = np.random.default_rng(3)
+    open_ = rank_significance_report(Y, {f"r{i}": rng.normal(size=N) for i in range(9)}, k=10)
+    assert all(one.may_be_best for one in open_.differences)
+    assert all(one.test.pvalue > 0.05 for one in open_.rankers)
+    text = conclusion_of(open_)
+    assert "Established at" not in text
+    assert re.search(
+        r"^The best ranking may be (r\d, ){4}r\d or 4 others; r\d has the largest average "
+        r"precision\. Not established: r0, r1, r2, r3, r4 and 4 others better than chance; .*worse than r\d\.",
+        text,
+    )
+    single = rank_significance_report(Y, THREE, k=10, metric="reciprocal_rank")
+    text = conclusion_of(single)
+    assert "has the largest reciprocal rank. The rankings are not compared." in text
+
+
+@pytest.mark.parametrize("n_rankers", [1, 4])
+@pytest.mark.parametrize("options", [{}, {"k": 50, "value": 20.0, "cost": 1.0}])
+def test_first_screen_has_the_answer(n_rankers, options):
+    rng = np.random.default_rng(0)
+    y_true = np.arange(2000) < 60
+    same = rng.normal(size=2000) + 1.6 * y_true
+    scores = {f"ranker{i}": same + 0.3 * rng.normal(size=2000) for i in range(n_rankers)}
+    report = rank_significance_report(y_true, scores, n_resamples=99, **options)
+    screen = report.to_text().splitlines()[:24]
+    assert max(map(len, screen)) <= 80
+    text = " ".join("\n".join(screen).split())
+    assert "What to do: use the list from its top. Average precision lower upper" in text
+    if n_rankers > 1:
+        assert re.search(rf"The best ranking may be {report.best}(, ranker\d)* or ranker\d;", text)
+        assert "Not established: " in text
 
 
 def test_conclusion_on_a_long_list_is_short():
@@ -644,8 +709,8 @@ def test_conclusion_on_a_long_list_is_short():
         y_true, {"first": scores, "second": scores}, k=50, n_resamples=99
     )
     conclusion = report.to_text().split("\nConclusion\n")[1].split("\n\n")[0]
-    # Five lines a ranking and two on the best; the range of k stands in a table, once.
-    assert len(conclusion.splitlines()) <= 12
+    # Nine lines on the best and four on all; the range of k stands in a table, once.
+    assert len(conclusion.splitlines()) <= 13
     last = report.rankers[0].significant_k[-1][1]
     assert last > 1000
     assert str(last) not in conclusion
@@ -661,7 +726,7 @@ def test_fractions_are_named_with_their_rank():
     assert "The first 25 (10 %) samples contain" in conclusion_of(several)
     report = rank_significance_report(Y, {"a": GOOD, "b": NOISE}, k=50, metric=RecallAtK(0.04))
     text = " ".join(report.to_text().split())
-    assert text.count("recall at 4 % (k = 10)") >= 4
+    assert text.count("recall at 4 % (k = 10)") >= 3
     assert text.count("Recall at 4 % (k = 10)") >= 4
     assert not re.search("[Rr]ecall at 10", text)
     plain = rank_significance_report(Y, GOOD, k=50, metric=RecallAtK(10)).to_text()
@@ -719,12 +784,12 @@ def test_small_pvalues_of_comparisons_are_not_shown_as_zero():
 def test_equations_stay_in_one_line():
     torn = 0
     for pad in range(12):
-        paragraph = "x" * pad + " at k = 12, p = 0.1" * 20
+        paragraph = "x" * pad + " at k = 12, p = 0.1 (95 % or less)" * 20
         lines = wrapped(paragraph).splitlines()
         assert len(lines) > 2
-        assert not any(re.search(r"(\b[pk]|=)$", line) for line in lines)
+        assert not any(re.search(r"(\b[pk]|=|95)$", line) for line in lines)
         assert " ".join(lines).split() == paragraph.split()
-        plain = textwrap.wrap(paragraph, 100)
+        plain = textwrap.wrap(paragraph, 80)
         torn += any(re.search(r"(\b[pk]|=)$", line) for line in plain)
     assert torn
 
@@ -779,6 +844,11 @@ def test_page_is_balanced_and_stands_alone(page, nasty):
     outside = re.sub(r'src="data:image/svg\+xml;base64,[A-Za-z0-9+/=]+"', "", rest)
     assert not re.search(r"https?:|@import|url\(", outside)
     assert "prefers-color-scheme: dark" in page
+    # The checks are folded below a line, and stand after the tables.
+    folded = page.split("<details>")[1].split("</details>")[0]
+    assert folded.startswith("\n<summary>Checks: 1 finding</summary>\n<ul>\n<li><code>worse-than")
+    assert page.count("<li>") == folded.count("<li>") == len(nasty.checks) == 1
+    assert page.index("<details>") > page.rindex("</table>")
     assert "overflow-x: auto" in page
     assert page.count('<div class="table"><table>') == page.count("<table>")
 
