@@ -20,10 +20,19 @@ from sklearn_rankinf._model_selection import average_precision_significance_scor
 from sklearn_rankinf._plot import new_figure, null_figure
 from sklearn_rankinf._ranking import RESPONSE_METHODS, Ranking, estimator_scores
 from sklearn_rankinf._report.files import write_figures
-from sklearn_rankinf._report.numbers import LEVEL, HitsReport
-from sklearn_rankinf._report.text import Column, hits_table, table, table_as_text, verdict, wrapped
+from sklearn_rankinf._report.report import rank_significance_report
+from sklearn_rankinf._report.text import (
+    FOR_A_PAPER,
+    Column,
+    conclusions,
+    hits_table,
+    section,
+    table,
+    table_as_text,
+    wrapped,
+)
 from sklearn_rankinf._results import format_pvalue, format_table
-from sklearn_rankinf._significance import MetricTestResult, average_precision_test, metric_test
+from sklearn_rankinf._significance import MetricTestResult, average_precision_test
 from sklearn_rankinf._statistics import Floats, Integers
 
 TARGET_DIGIT = 8
@@ -42,7 +51,6 @@ class Assessment:
     exact: MetricTestResult
     permutation: MetricTestResult
     normal: MetricTestResult
-    at_k: HitsReport
 
 
 def rare_digit_problem() -> list[NDArray[Any]]:
@@ -97,17 +105,13 @@ def assess(name: str, y_true: Integers, y_score: Floats) -> Assessment:
             ranking, method="permutation", n_resamples=N_PERMUTATIONS, random_state=0
         ),
         normal=average_precision_test(ranking, method="normal"),
-        at_k=HitsReport.of(ranking, metric_test(ranking, metric=f"recall@{N_PLACES}"), N_PLACES),
     )
 
 
 COLUMNS: tuple[Column, ...] = (
     ("", "ranker", lambda row: row.name),
-    ("", "n", lambda row: str(row.exact.n_samples)),
-    ("", "m", lambda row: str(row.exact.n_positives)),
     ("", "AP", lambda row: f"{row.exact.statistic:.4f}"),
     ("chance", "AP", lambda row: f"{row.exact.chance:.4f}"),
-    ("adjusted", "AP", lambda row: f"{row.exact.adjusted_statistic:.4f}"),
     ("", "z", lambda row: f"{row.exact.zscore:.2f}"),
     ("exact", "p", lambda row: format_pvalue(row.exact.log10_pvalue)),
     ("permutation", "p", lambda row: format_pvalue(row.permutation.log10_pvalue)),
@@ -121,17 +125,17 @@ def contrast(rows: list[Assessment]) -> str:
     at_floor = [row for row in rows if row.permutation.log10_pvalue < floor + 1e-9]
     lines = [
         f"A p-value from B = {N_PERMUTATIONS} permutations cannot be smaller than "
-        f"1/(B + 1) = 1/{N_PERMUTATIONS + 1}.\n{len(at_floor)} of the {len(rows)} rankings reach "
+        f"1/(B + 1) = 1/{N_PERMUTATIONS + 1}. {len(at_floor)} of the {len(rows)} rankings reach "
         "this limit; only their exact p-values distinguish them."
     ]
     worst = max(rows, key=lambda row: abs(row.exact.log10_pvalue - row.normal.log10_pvalue))
     orders = worst.exact.log10_pvalue - worst.normal.log10_pvalue
     if orders >= 1.0:
         lines.append(
-            "The normal approximation has the right mean and variance but the wrong tail: for\n"
+            "The normal approximation has the right mean and variance but the wrong tail: for "
             f"{worst.name} its p-value is {orders:.0f} orders of magnitude too small."
         )
-    return "\n".join(lines)
+    return "\n".join(map(wrapped, lines))
 
 
 def tune(
@@ -161,49 +165,61 @@ def run_demo(plots: str | None = None) -> None:
         new_figure("--plots")  # a missing matplotlib is reported before anything is fitted
     X_train, X_test, y_train, y_test = rare_digit_problem()
     n_samples = len(y_train) + len(y_test)
-    _say(
+    _paragraph(
         f"A search for rare targets: the {TARGET_DIGIT}s among scikit-learn's handwritten digits. "
-        f"Only {N_TARGETS} of them are kept\n({N_TARGETS} positives among {n_samples} items, "
-        f"{N_TARGETS / n_samples:.1%}). Half of the data is for tuning, half for testing.\n\n"
+        f"Only {N_TARGETS} of them are kept ({N_TARGETS} positives among {n_samples} items, "
+        f"{100 * N_TARGETS / n_samples:.2g} %). Half of the data is for tuning, half for testing.\n"
+    )
+    _paragraph(
         "Grid search for the largest -log10 p of average precision (AP), averaged over the folds:"
     )
     scores = tune(candidate_searches(), X_train, y_train, X_test)
     # This untrained score is an example of a weak ranking among tuned ones.
     scores[INK] = X_test.sum(axis=1)
 
-    _say(
-        "\nTesting on held-out data, with the exact null distribution and "
-        f"{N_PERMUTATIONS} permutations ...\n"
+    _paragraph(
+        f"\nTesting on the {len(y_test)} held-out items, {y_test.sum()} of them positive, with the "
+        f"exact null distribution and {N_PERMUTATIONS} permutations ...\n"
     )
     rows = [assess(name, y_test, score) for name, score in scores.items()]
+    report = rank_significance_report(y_test, scores, k=N_PLACES)
     _say(format_table(*table("", COLUMNS, rows)[1:3]))
-    _say(
-        "\nn is the number of items, m the number of positives. Adjusted AP is 0 at chance and 1 "
-        "for a perfect\nranking. z is (AP - chance AP) / standard deviation. p is the probability "
-        "that a random ranking\nwith the same ties has at least this AP. "
-        f"'{INK}' is the sum of the pixels: an untrained\nscore, for comparison.\n"
+    _paragraph(
+        "\nz is (AP - chance AP) / standard deviation. p is the probability that a random ranking "
+        f"with the same ties has at least this AP. '{INK}' is the sum of the pixels: an untrained "
+        "score, for comparison.\n"
     )
-    hits = [(row.name, row.at_k) for row in rows]
+    hits = [(one.name, one.at_k[0]) for one in report.rankers]
     _say(table_as_text(hits_table(f"Hits among the first {N_PLACES}", "ranking", hits)))
-    _say("\nConclusion")
-    for row in rows:
-        _say(wrapped(verdict(f"Ranking by {row.name}", row.exact, LEVEL), "  "))
     _say(f"\n{contrast(rows)}\n")
     if plots is not None:
         figures = ((row.name, null_figure(row.exact, row.name, "--plots")) for row in rows)
         files = write_figures(plots, figures)
         _say("".join(f"wrote {path}\n" for path in files.values()))
-    _say(NEXT_STEPS)
+    _say(f"{NEXT_STEPS}\n")
+    _say(section("Conclusion", conclusions(report)))
+    best = next(one for one in report.rankers if one.name == report.best)
+    stated = [f"{best.name}: {best.summary()}", report.comparison.summary()]
+    _say(f"\n{section(FOR_A_PAPER, stated)}")
 
 
 NEXT_STEPS = """\
 What to do next
-  Test your own ranking (labels and scores of held-out items, as in sklearn.metrics):
+  Test your own ranking, from labels and scores as in sklearn.metrics:
       from sklearn_rankinf import average_precision_test
       print(average_precision_test(y_true, y_score))
-  Test a file:        rankinf report FILE.csv --label COLUMN --score COLUMN --k 50
-  Tune by p-value:    GridSearchCV(..., scoring=average_precision_significance_scorer)
-  Test on labels that were not used for tuning: the best score of a search is optimistic."""
+  Test a file:
+      rankinf report FILE.csv --label COLUMN --score COLUMN --k 50
+  Tune by p-value:
+      GridSearchCV(..., scoring=average_precision_significance_scorer)
+  Test on labels that were not used for tuning: the best score of a search is
+  optimistic."""
+
+
+def _paragraph(text: str) -> None:
+    """Print text in lines of at most 80 characters, with the line breaks at its ends."""
+    start, end = "\n" * text.startswith("\n"), "\n" * text.endswith("\n")
+    _say(f"{start}{wrapped(text.strip())}{end}")
 
 
 def _say(text: str, end: str = "\n") -> None:

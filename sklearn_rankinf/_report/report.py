@@ -49,6 +49,7 @@ from sklearn_rankinf._report.text import (
     grouped,
     header,
     in_sentences,
+    pointers,
     sentences,
     tables,
 )
@@ -361,7 +362,7 @@ def as_fragment(report: Findings, pictures: Sequence[str] = ()) -> str:
         "<h1>Rank significance report</h1>",
         f"<p>{escape(header(report))}</p>",
         '<h2>Conclusion</h2>\n<div class="conclusion">',
-        *(_paragraph(text) for text in conclusions(report)),
+        *map(_paragraph, [*conclusions(report), *pointers(report)]),
         "</div>",
         *(_table(table) for table in tables(report, str)),
     ]

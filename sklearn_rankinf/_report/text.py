@@ -138,10 +138,13 @@ def conclusions(report: Findings) -> list[str]:
         found += [_of_best(report), *_established(report)]
     best = next(one for one in report.rankers if report._is_single or one.name == report.best)
     found += _of_ranker(report, best)
-    if report.checks:
-        codes = dict.fromkeys(check.code for check in report.checks)
-        found.append(f"See the checks below: {', '.join(codes)}.")
     return [with_fraction(text, report.metric, report._given_k) for text in found]
+
+
+def pointers(report: Findings) -> list[str]:
+    """Name the checks below the conclusion that found something."""
+    codes = dict.fromkeys(check.code for check in report.checks)
+    return [f"See the checks below: {', '.join(codes)}."] if codes else []
 
 
 def _of_ranker(report: Findings, ranker: RankerReport) -> list[str]:
@@ -650,13 +653,13 @@ def as_text(report: Findings) -> str:
     """Return a whole report as text: lines of 80 characters, and tables of at most 100."""
     parts = [
         f"Rank significance report\n{wrapped(header(report))}",
-        _section("Conclusion", conclusions(report)),
+        section("Conclusion", [*conclusions(report), *pointers(report)]),
         *(table_as_text(table) for table in tables(report, in_tables)),
     ]
     if report.notes:
-        parts.append(_section("Notes", report.notes))
-    parts.append(_section("Checks", _checks(report)))
-    parts.append(_section(FOR_A_PAPER, sentences(report)))
+        parts.append(section("Notes", report.notes))
+    parts.append(section("Checks", _checks(report)))
+    parts.append(section(FOR_A_PAPER, sentences(report)))
     return "\n\n".join(parts)
 
 
@@ -668,7 +671,8 @@ def table_as_text(table: ReportTable) -> str:
     return "\n".join(lines)
 
 
-def _section(title: str, paragraphs: Sequence[str]) -> str:
+def section(title: str, paragraphs: Sequence[str]) -> str:
+    """Return paragraphs below their title."""
     return "\n".join([title, *(wrapped(text, "  ") for text in paragraphs)])
 
 
