@@ -5,7 +5,8 @@ and ``--tiny`` takes a minute. A row is a size, a number of levels and a metric:
 from chance to a perfect ranking that have an exact p-value with a stated error of at most 10 %, the
 largest error stated, by how much at most a p-value is outside the limits of the oracles, and the
 processor times of a first p-value and a first score. Rows are measured in a random order until the
-time is over, and the table is written after each of them.
+time is over, and each is printed. The table is written after each of them, with the worst of all
+metrics of a list.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import math
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -90,10 +91,34 @@ def _times(seconds: list[float]) -> list[str]:
 
 TITLE = "P-values of forests, from no signal to a perfect ranking"
 HEADER = [
-    *("(n, m)", "levels", "metric", "answered", "largest error stated"),
-    *("outside the oracles by", "p-value, median (s)", "longest (s)"),
-    *("score, median (s)", "longest (s)"),
+    *("(n, m)", "levels", "answered", "largest error stated"),
+    *("outside the oracles by (metrics compared)", "longest p-value (s)"),
+    "longest score (s)",
 ]
+# Places of a row's cells.
+ANSWERED, STATED, OUTSIDE, LONGEST, LONGEST_SCORE = 3, 4, 5, 7, 9
+
+
+def summary(lines: Iterable[list[str]]) -> list[list[str]]:
+    """All metrics of a size and a number of levels in one row, with the worst of each column."""
+    groups: dict[tuple[str, str], list[list[str]]] = {}
+    for line in lines:
+        groups.setdefault((line[0], line[1]), []).append(line)
+    found = []
+    for of, group in groups.items():
+        counts = zip(*(map(int, line[ANSWERED].split(" of ")) for line in group), strict=True)
+        answered = " of ".join(str(sum(count)) for count in counts)
+        stated, outside, p_value, score = (
+            _worst(line[i] for line in group) for i in (STATED, OUTSIDE, LONGEST, LONGEST_SCORE)
+        )
+        compared = sum(bool(line[OUTSIDE]) for line in group)
+        outside += f" ({compared} of {len(group)})" if compared else ""
+        found.append([*of, answered, stated, outside, p_value, score])
+    return found
+
+
+def _worst(cells: Iterable[str]) -> str:
+    return max((cell for cell in cells if cell), key=float, default="")
 
 
 def measure(ranker: Ranker, metric: str, options: Any, row: Row, thorough: bool) -> None:
@@ -201,7 +226,8 @@ def main() -> int:
             print("  ".join(line), flush=True)
             lines[place] = line
             if not args.tiny:
-                TARGET.write_text(as_list_table(TITLE, HEADER, [lines[i] for i in sorted(lines)]))
+                table = summary(lines[i] for i in sorted(lines))
+                TARGET.write_text(as_list_table(TITLE, HEADER, table))
     return 0
 
 
