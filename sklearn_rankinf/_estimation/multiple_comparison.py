@@ -35,6 +35,7 @@ from sklearn_rankinf._estimation.limits import (
 )
 from sklearn_rankinf._estimation.sign_flips import FlippedRuns
 from sklearn_rankinf._estimation.simultaneous import (
+    Contrasts,
     all_pairs,
     best_pvalues,
     difference_contrasts,
@@ -256,9 +257,10 @@ class MetricMultipleComparisonTestResult(Result):
         level = 1.0 - self.confidence_level
         n_different = int(np.sum(_is_significant(self.pvalue, self.confidence_level)))
         kept = ", ".join(map(str, self.best()))
+        limits = "maxT" if self.n_queries is None else "Bonferroni"
         how = {
             "maxt": "single-step maxT; the simultaneous limits of these pairs exclude 0",
-            "holm": "Holm's method; the simultaneous limits, by maxT, may include 0",
+            "holm": f"Holm's method; the simultaneous limits, by {limits}, may include 0",
             "none": "unadjusted; the limits of these pairs, by themselves, exclude 0",
         }[self.correction]
         return [
@@ -308,7 +310,8 @@ def metric_multiple_comparison_test(
         Adjustment for the number of pairs. ``"maxt"``: single-step maxT, whose p-values agree with
         the simultaneous limits. ``"none"``: neither p-values nor limits are adjusted, and they
         agree. ``"holm"``: Holm's step-down p-values, which reject at least as much as Bonferroni's
-        but have no limits of their own: those of ``"maxt"`` are returned, and may disagree.
+        but have no limits of their own: those of ``"maxt"``, or over queries Bonferroni's, are
+        returned, and may disagree.
     confidence_level : float, default=0.95
         Coverage of the limits, simultaneous unless the correction is ``"none"``, and coverage of
         the set of rankers that may be best.
@@ -375,8 +378,10 @@ def metric_multiple_comparison_test(
     smallest p-value is ``2 ** (1 - n_queries)``, so that fewer than 6 queries show nothing at 0.05,
     and their limits are infinite; Holm's p-values are those of t tests, with limits by Bonferroni's
     inequality. The limits of a difference are those of Student's t with the critical value of the
-    largest statistic, and approximate unless it is 0. A multivariate t distribution would not do:
-    its maximum is too small for a few queries and many runs.
+    largest statistic, and approximate unless it is 0; a difference that is the same in all queries
+    has a p-value by random signs, and if it is significant both limits are this difference. A
+    multivariate t distribution would not do: its maximum is too small for a few queries and many
+    runs.
 
     *P-values and limits* belong to one procedure, single-step maxT [1]_. Each statistic is compared
     with the largest of all pairs, and the limits of a pair contain all differences that are not
@@ -384,8 +389,8 @@ def metric_multiple_comparison_test(
     minus c standard errors; for average precision and ROC AUC they are the least and the largest
     difference of two values in the confidence ellipse of radius c on the scale of the test, which
     meets the diagonal if and only if the test does not reject. Hence 0 is excluded if and only if
-    the p-value is at most ``1 - confidence_level``. A difference whose standard error is 0 or
-    unknown has the p-value 1, and limits that include 0 from the intervals of both values.
+    the p-value is at most ``1 - confidence_level``. A t test of a difference whose standard error
+    is 0 or unknown has the p-value 1, and limits that include 0, from the intervals of both values.
 
     *The set of rankers that may be best* is of another procedure, Hsu's one-sided comparisons of
     each ranker with all others [2]_. It asks less, and excludes more: a ranker can be outside the
@@ -602,7 +607,8 @@ def _result_of(
     comparisons = family.compare(every if own is None else own, correction, confidence_level, rng)
     best_pvalue = family.best_pvalues(rng)
     # The ranker with the largest value is kept, even if its p-value is low for the level.
-    may_be_best = (best_pvalue >= 1.0 - confidence_level) | (family.values == family.values.max())
+    is_excluded = _is_significant(best_pvalue, confidence_level)
+    may_be_best = ~is_excluded | (family.values == family.values.max())
     all_of_them = comparisons
     if own is not None:
         all_of_them = family.compare(every, correction, confidence_level, rng)
@@ -793,7 +799,7 @@ class _Family:
     ) -> _Comparisons:
         """Differences of pairs, their limits and p-values."""
         first, second = pairs.T
-        error, rows = difference_contrasts(self.covariance, pairs)
+        error, rows = self._contrasts(pairs)
         scaled = self.scaled[first] - self.scaled[second]
         none = np.full(scaled.shape, math.nan)
         statistic = np.divide(scaled, error, out=none, where=error > 0.0)
@@ -801,33 +807,26 @@ class _Family:
         known = (error > 0.0) & (self.df > 0)
         alone[known] = 2.0 * stdtr(self.df, -np.abs(statistic[known]))
         alpha = 1.0 - confidence_level
-        if correction == "none":
-            adjusted, critical = alone, float(-stdtrit(self.df, alpha / 2.0))
-        else:
-            adjusted, critical = self._single_step(pairs, statistic, rows, confidence_level, rng)
-            alpha /= len(pairs)  # Bonferroni's level, for pairs without a test
+        if correction != "none":
+            alpha /= len(pairs)  # Bonferroni's level
+        adjusted, critical = alone, float(-stdtrit(self.df, alpha / 2.0))
+        if self.flipped is None and correction != "none":
+            adjusted, critical = single_step(statistic, rows, self.df, confidence_level, rng)
+        elif self.flipped is not None and correction == "maxt":
+            adjusted, critical = self.flipped.single_step(pairs, confidence_level)
+            # Random signs need no standard error.
+            known = np.ones(known.shape, dtype=bool)
         if correction == "holm":
             adjusted = holm(alone)
-            if self.flipped is not None:
-                # Few signs have no limits, unlike Holm's p-values.
-                critical = min(critical, float(-stdtrit(self.df, alpha / 2.0)))
-        low, high = self._limits(pairs, known, critical, 1.0 - alpha)
+        low, high = self._limits(pairs, known, error, critical, 1.0 - alpha)
         difference = self.values[first] - self.values[second]
         return _Comparisons(difference, self._errors(pairs), low, high, adjusted, alone)
 
-    def _single_step(
-        self,
-        pairs: Integers,
-        statistic: Floats,
-        rows: Floats,
-        confidence_level: float,
-        rng: np.random.Generator,
-    ) -> tuple[Floats, float]:
-        """P-values by the largest statistic of the pairs, and the critical value of t."""
-        if self.flipped is None:
-            return single_step(statistic, rows, self.df, confidence_level, rng)
-        pvalue, critical = self.flipped.single_step(pairs, confidence_level)
-        return np.where(np.isnan(statistic), 1.0, pvalue), critical
+    def _contrasts(self, pairs: Integers) -> Contrasts:
+        """Standard errors on the scale of the tests, with the joint distribution if it is used."""
+        if self.flipped is not None:
+            return Contrasts(self._errors(pairs), np.empty((len(pairs), 0)))
+        return difference_contrasts(self.covariance, pairs)
 
     def best_pvalues(self, rng: np.random.Generator) -> Floats:
         """For each ranker the p-value of the hypothesis that no other one is better."""
@@ -857,12 +856,19 @@ class _Family:
     def _errors(self, pairs: Integers) -> Floats:
         """Standard errors of the differences, nan if they are unknown."""
         first, second = pairs.T
+        if self.flipped is not None:
+            return np.asarray(self.flipped.standard_error[first, second])
         variance = np.diag(self.plain_covariance)
         shared = self.plain_covariance[first, second]
         return difference_error(variance[first], variance[second], shared)
 
     def _limits(
-        self, pairs: Integers, known: NDArray[np.bool_], critical: float, level: float
+        self,
+        pairs: Integers,
+        known: NDArray[np.bool_],
+        error: Floats,
+        critical: float,
+        level: float,
     ) -> tuple[Floats, Floats]:
         """All differences whose test statistic is below the critical value.
 
@@ -884,7 +890,9 @@ class _Family:
             low[known], high[known] = one.maximum * np.array(found)
             return low, high
         difference = self.values[first] - self.values[second]
-        half = critical * difference_error(*errors)
+        half = np.full(difference.shape, math.inf)
+        if math.isfinite(critical):
+            half = critical * error[known]
         reach = math.inf if one is None else one.maximum - min(one.minimum, 0.0)
         low[known] = np.maximum(difference - half, -reach)
         high[known] = np.minimum(difference + half, reach)

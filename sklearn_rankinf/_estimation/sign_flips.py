@@ -16,10 +16,11 @@ from sklearn_rankinf._permutation import DesignWarning, Draws, RunFlipSampler, p
 from sklearn_rankinf._ranking import warn_caller
 from sklearn_rankinf._statistics import Floats, Integers
 
-# Statistics, at most 1, are equal within this distance, and a critical value is this much larger
-# than the draw it is: the observed statistic is often one of the draws.
-_EQUAL = 1e-12
-_ABOVE = 1e-9
+# A critical value is larger than the draw it is, because the observed statistic is often one of
+# the draws, by this multiple of the distance within which statistics, at most 1, are equal.
+_ABOVE = 1e3
+# Relative rounding error of a level.
+_LEVEL_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +28,14 @@ class FlippedRuns:
     """The largest differences of runs over queries, under random signs of the queries.
 
     `observed` are the statistics of all pairs, the run of the column minus that of the row, `drawn`
-    the rows of `RunFlipSampler`, all of them if the signs are few.
+    the rows of `RunFlipSampler`, all of them if the signs are few. `standard_error` is that of the
+    mean difference of each pair, 0 where the differences are all equal. Statistics within
+    `tolerance` are equal.
     """
 
     observed: Floats
+    standard_error: Floats
+    tolerance: float
     drawn: Floats
     n_queries: int
     is_complete: bool
@@ -46,13 +51,14 @@ class FlippedRuns:
         else:
             drawn = draws.of(sampler)
         (observed,) = sampler.statistics(np.ones((1, len(values))))
-        return cls(observed, drawn, len(values), is_complete)
+        known = observed, sampler.standard_error, sampler.tolerance
+        return cls(*known, drawn, len(values), is_complete)
 
     def warn_of_few_signs(self, confidence_level: float) -> None:
         """Warn if no p-value can be significant."""
         least = 2.0 / len(self.drawn) if self.is_complete else 1.0 / (len(self.drawn) + 1.0)
         level = 1.0 - confidence_level
-        if least > level + _ABOVE:
+        if least > level * (1.0 + _LEVEL_ROUNDING):
             few, more = f"{len(self.drawn)} draws", "more n_resamples"
             if self.is_complete:
                 few = f"{self.n_queries} queries"
@@ -75,12 +81,13 @@ class FlippedRuns:
         largest = np.sort(self.drawn[:, column])
         pvalue = self._pvalue(np.abs(self.observed[first, second]), largest)
         n_random = 0 if self.is_complete else 1
-        n_beyond = math.floor((1.0 - confidence_level) * (largest.size + n_random) + 1e-9)
+        level = (1.0 - confidence_level) * (1.0 + _LEVEL_ROUNDING)
+        n_beyond = math.floor(level * (largest.size + n_random))
         n_beyond -= n_random
         # A complete list contains the observed signs and their opposite.
         if n_beyond < (2 if self.is_complete else 0):
             return pvalue, math.inf
-        critical = float(largest[-1 - n_beyond]) + _ABOVE
+        critical = float(largest[-1 - n_beyond]) + _ABOVE * self.tolerance
         if critical >= 1.0:
             return pvalue, math.inf
         return pvalue, critical * math.sqrt((self.n_queries - 1) / (1.0 - critical**2))
@@ -94,7 +101,7 @@ class FlippedRuns:
 
     def _pvalue(self, statistic: Floats, drawn: Floats) -> Floats:
         """Share of sorted draws that are as large, with the observed one if draws are random."""
-        n_beyond = drawn.size - np.searchsorted(drawn, statistic - _EQUAL)
+        n_beyond = drawn.size - np.searchsorted(drawn, statistic - self.tolerance)
         if self.is_complete:
             return np.asarray(n_beyond / drawn.size)
         return np.asarray(pvalue_of_draws(n_beyond, drawn.size))

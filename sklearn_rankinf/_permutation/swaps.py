@@ -64,6 +64,8 @@ from sklearn_rankinf._statistics import Floats, HitBlocks, Integers, Metric
 _MOST_LISTED_UNITS = 20
 # Differences are equal within this share of the largest possible difference.
 _EQUAL = 1e-12
+# Share of the values of two runs up to which their differences are rounding errors.
+_ROUNDING = 1e-14
 
 Ties: TypeAlias = Literal["mean", "kept", "random"]
 Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
@@ -304,7 +306,8 @@ class RunFlipSampler(PairedSampler):
     its differences over their root mean square, r, an increasing function of Student's t, which is
     ``sqrt(Q - 1) r / sqrt(1 - r**2)`` for Q queries. The root mean square does not depend on the
     signs. A draw is a row of ``1 + 2 n_runs`` numbers: the largest ``|r|`` of all pairs, of the
-    pairs with each run, and the largest r of the other runs minus each run.
+    pairs with each run, and the largest r of the other runs minus each run. `standard_error` is
+    that of the mean difference of each pair.
 
     The p-value of a pair, from the largest of any set of pairs that contains it, is valid for all
     pairs whose differences have a joint distribution that is symmetric about 0 in each query: the
@@ -312,14 +315,19 @@ class RunFlipSampler(PairedSampler):
     """
 
     def __init__(self, values: Floats) -> None:
+        # Squares of very small or large numbers are 0 or infinite.
+        unit = float(np.abs(values).max()) or 1.0
+        values = values / unit
+        mean, error = _differences_of_runs(values)
+        self.standard_error = unit * error
+        size = np.sqrt(mean**2 + (len(values) - 1) * error**2)
         # Only differences matter, and rounding errors are smaller near 0.
         self._values = values - values.mean(axis=1, keepdims=True)
-        squares = self._values.T @ self._values / len(values)
-        own = np.diag(squares)
-        variance = own[:, None] + own - 2.0 * squares
-        is_equal = variance <= _EQUAL * (own[:, None] + own)
         # The differences of equal runs are 0 for any signs.
-        self._error = np.where(is_equal, math.inf, np.sqrt(np.maximum(variance, 0.0)))
+        self._size = np.where(size > 0.0, size, math.inf)
+        largest = np.abs(self._values).max(axis=0)
+        ratio = float(np.max(np.maximum(largest[:, None], largest) / self._size))
+        self._tolerance = max(_EQUAL, _ROUNDING * ratio)
         n_runs = values.shape[1]
         self._n_per_draw = len(values) + 3 * n_runs**2
 
@@ -329,12 +337,12 @@ class RunFlipSampler(PairedSampler):
 
     @property
     def tolerance(self) -> float:
-        return _EQUAL
+        return self._tolerance
 
     def statistics(self, signs: Floats) -> Floats:
         """Statistics r of all pairs, the run of the last axis minus that of the one before."""
         means = signs @ self._values / self.n_units
-        return np.asarray((means[:, None, :] - means[:, :, None]) / self._error)
+        return np.asarray((means[:, None, :] - means[:, :, None]) / self._size)
 
     def _differences(
         self, is_swapped: NDArray[np.uint8], rng: np.random.Generator | None = None
@@ -343,6 +351,26 @@ class RunFlipSampler(PairedSampler):
         highest = statistics.max(axis=2)
         of_runs = np.maximum(highest, -statistics.min(axis=2))
         return np.concatenate([of_runs.max(axis=1, keepdims=True), of_runs, highest], axis=1)
+
+
+def _differences_of_runs(values: Floats) -> tuple[Floats, Floats]:
+    """Mean difference of each pair of runs over queries, and its standard error.
+
+    Each is computed from the differences themselves: of a covariance matrix little is left where
+    other runs, or queries, differ far more. Rounding errors of equal runs, and of differences that
+    are all equal, are set to 0.
+    """
+    n_queries, n_runs = values.shape
+    mean, error = np.empty((2, n_runs, n_runs))
+    for run in range(n_runs):
+        differences = values - values[:, [run]]
+        mean[run] = differences.mean(axis=0)
+        error[run] = differences.std(axis=0, ddof=1) / math.sqrt(n_queries)
+    largest = np.abs(values).max(axis=0)
+    noise = _ROUNDING * np.maximum(largest[:, None], largest)
+    mean[np.abs(mean) <= noise] = 0.0
+    error[error <= noise] = 0.0
+    return mean, error
 
 
 def _rows(levels: Integers, ranks: Integers, is_hit: NDArray[np.bool_]) -> Integers:

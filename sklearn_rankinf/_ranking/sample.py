@@ -511,8 +511,9 @@ def _read_rankers(
 def read_values(values: Any) -> tuple[list[Any], Floats]:
     """Names of rankers, and their values in a table with a row for each query."""
     names, columns = _columns(values, None, "values")
+    remedy = "drop such rows, or give the value"
     table = [
-        np.asarray(as_scores(own, f"values of {name!r}"), dtype=float)
+        np.asarray(as_scores(own, f"values of {name!r}", remedy=remedy), dtype=float)
         for name, own in zip(names, columns, strict=True)
     ]
     for name, own in zip(names, table, strict=True):
@@ -521,6 +522,11 @@ def read_values(values: Any) -> tuple[list[Any], Floats]:
                 f"values has {table[0].size} rows for {names[0]!r} and {own.size} for {name!r}: "
                 "every ranker needs a value in each row."
             )
+    if table[0].size < 2:
+        raise ValueError(
+            f"values has too few rows, {table[0].size}: a comparison over queries or data sets "
+            "needs at least 2."
+        )
     return names, np.column_stack(table)
 
 

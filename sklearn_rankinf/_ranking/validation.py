@@ -269,13 +269,17 @@ def as_relevances(y_true: Any) -> NDArray[np.float64]:
     return grades
 
 
-def as_scores(y_score: Any, name: str = "y_score", takes_unretrieved: bool = False) -> NDArray[Any]:
+def as_scores(
+    y_score: Any,
+    name: str = "y_score",
+    takes_unretrieved: bool = False,
+    remedy: str = "drop such samples or give them a score",
+) -> NDArray[Any]:
     """Read scores as an array of finite real numbers that compare exactly.
 
-    NDArray[np.int64], fractions and decimals that no type of NumPy holds stay objects of Python.
+    Integers, fractions and decimals that no type of NumPy holds stay objects of Python.
     With `takes_unretrieved` items may have the score -inf.
     """
-    remedy = "drop such samples or give them a score"
     return _as_reals(y_score, name, remedy, takes_unretrieved)
 
 

@@ -11,7 +11,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.metrics import average_precision_score
 
-from sklearn_rankinf import metric_comparison_test, metric_multiple_comparison_test
+from sklearn_rankinf import (
+    metric_comparison_test,
+    metric_multiple_comparison_test,
+    values_multiple_comparison_test,
+)
 from sklearn_rankinf._estimation import multiple_comparison, simultaneous
 from sklearn_rankinf._estimation.leaderboard import compact_letters, rank_limits
 from sklearn_rankinf._estimation.sign_flips import FlippedRuns
@@ -380,10 +384,52 @@ def test_random_signs_have_the_pvalues_of_all_signs():
 def test_pvalues_do_not_depend_on_the_size_of_the_values():
     values = table(8, 5, 7)
     plain = FlippedRuns.of(values, draws()).single_step(all_pairs(5), 0.9)
-    for other in (1e-9 * values, 1e9 * values, values + np.arange(8.0)[:, None] * 100.0, -values):
+    for other in (1e-200 * values, 1e9 * values, values + np.arange(8.0)[:, None] * 100.0, -values):
         pvalue, critical = FlippedRuns.of(other, draws()).single_step(all_pairs(5), 0.9)
         assert_allclose(pvalue, plain[0], rtol=1e-12)
         assert critical == pytest.approx(plain[1], rel=1e-6)
+
+
+@pytest.mark.parametrize("far", [1e2, 1e5, 1e9])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_runs_that_are_close_beside_one_that_is_far(far, offset):
+    rng = np.random.default_rng(4)
+    close = rng.normal(loc=[0.0, 0.4], size=(9, 2))
+    values = np.column_stack([close, far + rng.normal(size=9)]) + offset * rng.normal(size=(9, 1))
+    result = values_multiple_comparison_test(values, reference=1)
+    differences = values[:, 0] - values[:, 1]
+    signs = np.array(list(itertools.product((1.0, -1.0), repeat=9)))
+    pairs = signs[:, :, None] * (values[:, [0, 2]] - values[:, [1]])
+    largest = np.abs(student(pairs.swapaxes(0, 1))).max(axis=1)
+    t = stats.ttest_1samp(differences, 0.0)
+    assert result.pvalue[0] == np.mean(largest >= abs(t.statistic) - 1e-4)
+    assert result.pvalue_unadjusted[0] == pytest.approx(t.pvalue, rel=1e-6)
+    assert result.standard_error[0] == pytest.approx(stats.sem(differences), rel=1e-6)
+
+
+@pytest.mark.parametrize("size", [0.1, 1 / 3, 1e-200])
+@pytest.mark.parametrize("n_queries", [5, 6, 9])
+def test_a_difference_that_is_the_same_in_all_queries(n_queries, size):
+    """Rounding errors of the values, which make the differences unequal, do not matter."""
+    base = size * np.random.default_rng(n_queries).random(n_queries)
+    values = {"x": base, "y": base + size, "z": base}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DesignWarning)
+        result = values_multiple_comparison_test(values)
+    assert result.pvalue.tolist() == [2.0 ** (1 - n_queries), 1.0, 2.0 ** (1 - n_queries)]
+    assert result.standard_error.tolist() == [0.0] * 3
+    if n_queries > 5:
+        assert_allclose(result.low, [-size, 0.0, size], rtol=1e-12)
+        assert_allclose(result.high, result.low)
+        assert result.letters == ["b", "a", "b"]
+    else:
+        assert_array_equal(result.low, [-math.inf] * 3)
+        assert result.letters == ["a"] * 3
+    # No t test has a standard error.
+    for correction in ("holm", "none"):
+        result = values_multiple_comparison_test(values, correction=correction)
+        assert result.pvalue.tolist() == [1.0] * 3
+        assert np.all((result.low <= 0.0) & (result.high >= 0.0))
 
 
 def test_a_draw_is_a_row_of_the_same_numbers_in_any_chunk():
@@ -431,6 +477,8 @@ def test_a_pvalue_that_is_the_level_is_significant():
     assert result.pvalue[0] == 0.1 > 1.0 - 0.9  # in floating-point numbers
     assert result.high[0] < 0.0
     assert result.letters == ["b", "a"]
+    assert result.best_pvalue[0] == 0.1
+    assert result.best() == ["better"]
     assert result.rank_low.tolist() == result.rank_high.tolist() == [2, 1]
     assert "1 of 1 pairs differed at 0.1" in result.summary()
 
@@ -476,6 +524,6 @@ def test_few_queries_show_nothing_and_say_so():
         warnings.simplefilter("error")
         metric_multiple_comparison_test(y_true, scores, groups=groups, confidence_level=0.9)
         result = metric_multiple_comparison_test(y_true, scores, groups=groups, correction="holm")
-    # Bonferroni's limits.
+    assert "the simultaneous limits, by Bonferroni, may include 0" in result.summary()
     half = stats.t.isf(0.025 / 10, 4) * result.standard_error
     assert_allclose(result.low, result.difference - half)

@@ -878,10 +878,10 @@ def test_table_of_values_is_compared_as_values_of_queries(container, correction)
     [
         (np.zeros(5), {}, ValueError, r"one row for each query and .* got shape \(5,\)"),
         (np.zeros((5, 1)), {}, ValueError, "There is one ranker, 0: a comparison needs"),
-        (np.zeros((1, 2)), {}, ValueError, "only 1 query, but a comparison"),
+        (np.zeros((1, 2)), {}, ValueError, "values has too few rows, 1: a comparison"),
         ({"a": [1, 2], "b": [1, 2, 3]}, {}, ValueError, "values has 2 rows for 'a' and 3 for 'b'"),
         ({"a": [1, None], "b": [1, 2]}, {}, ValueError, "values of 'a' must hold numbers without"),
-        ({"a": [1, np.nan], "b": [1, 2]}, {}, ValueError, "values of 'a' must be finite"),
+        ({"a": [1, np.nan], "b": [1, 2]}, {}, ValueError, "got nan at position 1: drop such rows"),
         ({"a": ["x"] * 2, "b": [1, 2]}, {}, TypeError, "values of 'a' must hold real numbers"),
         ({}, {}, ValueError, "values contains no candidate"),
         (np.eye(3), {"name": ""}, TypeError, "name must be a text, such as 'NDCG at 10'; got ''"),
