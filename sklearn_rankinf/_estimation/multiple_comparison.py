@@ -40,6 +40,7 @@ from sklearn_rankinf._estimation.simultaneous import (
     best_pvalues,
     difference_contrasts,
     holm,
+    level_of_tests,
     pairs_with,
     single_step,
 )
@@ -211,23 +212,12 @@ class MetricMultipleComparisonTestResult(Result):
             ranker without one.
         """
         order = np.argsort(-self.statistic, kind="stable")
-        reference = order[0]
+        reference = int(order[0])
         if self.reference is not None:
             reference = self.names.index(self.reference)
-        compared = {
-            name: np.full(order.size, math.nan) for name in ("difference", "low", "high", "pvalue")
-        }
-        compared["difference"][reference] = 0.0
-        for pair, (one, other) in enumerate(self.pairs.tolist()):
-            low, high = self.low[pair], self.high[pair]
-            if other == reference:
-                values = self.difference[pair], low, high, self.pvalue[pair]
-            elif one == reference:
-                one, values = other, (-self.difference[pair], -high, -low, self.pvalue[pair])
-            else:
-                continue
-            for name, value in zip(compared, values, strict=True):
-                compared[name][one] = value
+        found = _Comparisons(*(getattr(self, name) for name in _COLUMNS))
+        compared = found.picked(self.pairs, pairs_with(reference, order.size))
+        of_reference = {"difference": 0.0, "low": math.nan, "high": math.nan, "pvalue": math.nan}
         return Leaderboard(
             metric=self.metric,
             names=[self.names[i] for i in order],
@@ -237,7 +227,10 @@ class MetricMultipleComparisonTestResult(Result):
             rank_low=self.rank_low[order],
             rank_high=self.rank_high[order],
             letters=[self.letters[i] for i in order],
-            **{name: column[order] for name, column in compared.items()},
+            **{
+                name: np.insert(getattr(compared, name), reference, own)[order]
+                for name, own in of_reference.items()
+            },
             may_be_best=self.may_be_best[order],
             reference=self.names[reference],
             confidence_level=self.confidence_level,
@@ -656,8 +649,8 @@ def _pairs_of(names: list[Any], reference: Any) -> Integers | None:
 
 
 def _is_significant(pvalue: Floats, confidence_level: float) -> NDArray[np.bool_]:
-    """Whether p-values are at most 1 minus the level, in which 1 - 0.9 counts as 0.1."""
-    return np.asarray(pvalue <= (1.0 - confidence_level) * (1.0 + 1e-9))
+    """Whether p-values are at most the level of the tests."""
+    return np.asarray(pvalue <= level_of_tests(confidence_level))
 
 
 def _as_matrix(pairs: Integers, of_pairs: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -705,11 +698,12 @@ class _Comparisons:
         where = [index.get((i, j), index.get((j, i), -1)) for i, j in shown.tolist()]
         sign = np.where([(i, j) in index for i, j in shown.tolist()], 1.0, -1.0)
         low, high = self.low[where], self.high[where]
+        # A difference of 0 has no sign.
         return _Comparisons(
-            sign * self.difference[where],
+            sign * self.difference[where] + 0.0,
             self.standard_error[where],
-            np.where(sign > 0.0, low, -high),
-            np.where(sign > 0.0, high, -low),
+            np.where(sign > 0.0, low, 0.0 - high),
+            np.where(sign > 0.0, high, 0.0 - low),
             self.pvalue[where],
             self.pvalue_unadjusted[where],
         )

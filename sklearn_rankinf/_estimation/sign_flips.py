@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sklearn_rankinf._estimation.simultaneous import level_of_tests
 from sklearn_rankinf._permutation import DesignWarning, Draws, RunFlipSampler, pvalue_of_draws
 from sklearn_rankinf._ranking import warn_caller
 from sklearn_rankinf._statistics import Floats, Integers
@@ -19,8 +20,6 @@ from sklearn_rankinf._statistics import Floats, Integers
 # A critical value is larger than the draw it is, because the observed statistic is often one of
 # the draws, by this multiple of the distance within which statistics, at most 1, are equal.
 _ABOVE = 1e3
-# Relative rounding error of a level.
-_LEVEL_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +56,8 @@ class FlippedRuns:
     def warn_of_few_signs(self, confidence_level: float) -> None:
         """Warn if no p-value can be significant."""
         least = 2.0 / len(self.drawn) if self.is_complete else 1.0 / (len(self.drawn) + 1.0)
-        level = 1.0 - confidence_level
-        if least > level * (1.0 + _LEVEL_ROUNDING):
+        level = level_of_tests(confidence_level)
+        if least > level:
             few, more = f"{len(self.drawn)} draws", "more n_resamples"
             if self.is_complete:
                 few = f"{self.n_queries} queries"
@@ -81,8 +80,7 @@ class FlippedRuns:
         largest = np.sort(self.drawn[:, column])
         pvalue = self._pvalue(np.abs(self.observed[first, second]), largest)
         n_random = 0 if self.is_complete else 1
-        level = (1.0 - confidence_level) * (1.0 + _LEVEL_ROUNDING)
-        n_beyond = math.floor(level * (largest.size + n_random))
+        n_beyond = math.floor(level_of_tests(confidence_level) * (largest.size + n_random))
         n_beyond -= n_random
         # A complete list contains the observed signs and their opposite.
         if n_beyond < (2 if self.is_complete else 0):

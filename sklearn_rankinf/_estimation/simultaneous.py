@@ -279,6 +279,11 @@ def best_pvalues(
     return pvalue
 
 
+def level_of_tests(confidence_level: float) -> float:
+    """One minus the confidence level, in which 1 - 0.9 counts as 0.1."""
+    return (1.0 - confidence_level) * (1.0 + 1e-9)
+
+
 def holm(pvalue: Floats) -> Floats:
     """Holm's adjusted p-values: the i-th smallest of n times n - i + 1, made non-decreasing."""
     order = np.argsort(pvalue, kind="stable")

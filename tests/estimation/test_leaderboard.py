@@ -217,6 +217,8 @@ def test_equal_rankers_have_equal_ranks_and_all_letters_in_common():
     assert result.rank.tolist() == [1, 1, 3]
     assert result.letters[0] == result.letters[1] == "a"
     assert (result.rank_low[:2].tolist(), result.rank_high[:2].tolist()) == ([1, 1], [2, 2])
+    # A difference of 0 has no sign.
+    assert not np.signbit(result.leaderboard().difference[:2]).any()
     assert result.letters[2] == "b"
 
 
