@@ -874,10 +874,10 @@ class _Family:
         if not known.all():
             low, high = self._without_test(pairs, level)
         first, second = pairs[known].T
-        variance, shared = np.diag(self.covariance), self.covariance[first, second]
-        errors = variance[first], variance[second], shared
         one = None if self.estimates is None else self.estimates[0]
         if self.back is not None and one is not None:
+            variance, shared = np.diag(self.covariance), self.covariance[first, second]
+            errors = variance[first], variance[second], shared
             found = ellipse_limits(
                 self.back, self.scaled[first], self.scaled[second], *errors, critical
             )

@@ -14,7 +14,11 @@ from sklearn_rankinf._estimation import (
     metric_multiple_comparison_test,
 )
 from sklearn_rankinf._plot.base import ScoresDisplay, hide_spines, merged_style, short, with_minus
+from sklearn_rankinf._results import format_value
+from sklearn_rankinf._statistics import Floats
 
+# Sizes of the largest value between which values have decimals.
+_LEAST, _MOST = 1e-3, 1e3
 # Above this number of rankers not every rank has a tick.
 _ALL_TICKS = 20
 
@@ -97,7 +101,8 @@ class LeaderboardDisplay(ScoresDisplay):
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Axes to draw on; by default new axes with a height that suits the number of rows.
+            Axes to draw on; by default new axes with a height that suits the number of rows. The
+            values beside given axes need room: ``layout="constrained"`` of their figure makes it.
         name : sequence of str, optional
             Names of the rankers, instead of those of the display.
         point_kwargs : dict, optional
@@ -166,9 +171,7 @@ def _write_values(ax: Any, board: Leaderboard, kwargs: Mapping[str, Any] | None)
     # The x coordinate is relative to the axes, the y coordinate is that of the row.
     style = {"ha": "left", "va": "center", "transform": ax.get_yaxis_transform()}
     style = merged_style({**style, "family": "monospace", "fontsize": "small"}, kwargs)
-    largest = float(np.abs(board.statistic).max())
-    digits = max(0, 2 - math.floor(math.log10(largest))) if largest > 0.0 else 0
-    values = [with_minus(f"{value:.{digits}f}") for value in board.statistic]
+    values = [with_minus(value) for value in _rounded(board.statistic)]
     letters = board.letters
     if not any(" " in one for one in letters):
         used = sorted(set("".join(letters)))
@@ -177,6 +180,18 @@ def _write_values(ax: Any, board: Leaderboard, kwargs: Mapping[str, Any] | None)
     rows = [f"{value:{width}s}  {own}" for value, own in zip(values, letters, strict=True)]
     ax.text(1.02, -0.8, f"{'value':{width}s}  tied", **style)
     return [ax.text(1.02, place, row, **style) for place, row in enumerate(rows)]
+
+
+def _rounded(values: Floats) -> list[str]:
+    """Values with one number of decimals, three digits of the largest, or with three digits each.
+
+    Decimals suit values of ordinary size.
+    """
+    largest = float(np.abs(values).max()) or 1.0
+    if not _LEAST <= largest < _MOST:
+        return [format_value(value) for value in values.tolist()]
+    digits = max(0, 2 - math.floor(math.log10(largest)))
+    return [f"{value:.{digits}f}" for value in values.tolist()]
 
 
 def _title(board: Leaderboard) -> str:

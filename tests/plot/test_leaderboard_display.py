@@ -4,7 +4,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from sklearn_rankinf import LeaderboardDisplay, metric_multiple_comparison_test
+from sklearn_rankinf import (
+    LeaderboardDisplay,
+    metric_multiple_comparison_test,
+    values_multiple_comparison_test,
+)
 
 SHIFTS = {"a": 0.2, "b": 3.0, "c": 1.0, "d": 2.9, "e": 1.2}
 
@@ -43,6 +47,16 @@ def test_rows_are_those_of_the_leaderboard(result):
     assert 0 < low < 1
     assert 5 < high < 6
     assert "95 % limits of all ranks together" in display.ax_.get_xlabel()
+
+
+def test_values_of_any_size_are_short():
+    shares = np.array([1.0, 1.1, 1.2, 1.1, 1.15, 1.0, 1.3])
+    for size, shown in ((1e-200, "1e-200"), (0.12, "0.120"), (1e9, "1e+09")):
+        display = LeaderboardDisplay(
+            values_multiple_comparison_test({"x": size * shares / shares.mean(), "y": 0.0 * shares})
+        ).plot()
+        assert display.texts_[0].get_text().split()[0] == shown
+        assert display.texts_[1].get_text().split()[0].strip("0.") == ""
 
 
 def test_letters_are_in_columns(result):
