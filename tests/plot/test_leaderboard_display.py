@@ -51,7 +51,7 @@ def test_rows_are_those_of_the_leaderboard(result):
 
 def test_values_of_any_size_are_short():
     shares = np.array([1.0, 1.1, 1.2, 1.1, 1.15, 1.0, 1.3])
-    for size, shown in ((1e-200, "1e-200"), (0.12, "0.120"), (1e9, "1e+09")):
+    for size, shown in ((1e-200, "1e\N{MINUS SIGN}200"), (0.12, "0.120"), (1e9, "1e+09")):
         display = LeaderboardDisplay(
             values_multiple_comparison_test({"x": size * shares / shares.mean(), "y": 0.0 * shares})
         ).plot()
