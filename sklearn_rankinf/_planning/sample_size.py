@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,10 @@ from sklearn_rankinf._statistics import (
 _LARGEST_EFFECT = 700.0
 # Effects simulated together, number of first draws, and range of effects that uses all draws.
 _N_EFFECTS, _N_SCOUTS, _NARROW = 9, 500, 0.25
+# An approximate p-value rules out a number of positives if it is above this, and above this many
+# times alpha. Of the smallest significant values it was at most 0.15 for alpha up to 0.05, and 1.6
+# times alpha for 0.2.
+_CLEAR_PVALUE, _CLEAR_FACTOR = 0.2, 4.0
 # Largest number of positives that is tried, with computed power and with simulated power.
 _MOST_POSITIVES, _MOST_SIMULATED = 10**7, 10**5
 # Numbers of samples are 64-bit integers.
@@ -326,14 +331,26 @@ class _Search:
         method = self._design.method
         may_simulate = method == "auto" and self._may_simulate and not sized.can_be_listed
         if may_simulate or method == "simulation":
-            few = min(_N_SCOUTS, self._design.n_resamples)
-            error = math.sqrt(self._target * (1.0 - self._target) / few)
-            # A few draws rule out most of the first numbers; they say little near the answer.
             is_first = m < self._least + _ALL_SIMULATED
-            if is_first and not self._reaches(sized, few, self._target - 6.0 * error):
+            if is_first and self._is_ruled_out(sized):
                 return False
             return self._reaches(sized, self._design.n_resamples, self._target)
         return sized.power(self._effect) >= self._target
+
+    def _is_ruled_out(self, sized: SizedDesign) -> bool:
+        """Whether a few draws are far from the power, as for most of the first numbers.
+
+        Mostly they are far from it even at a much larger level. An approximate critical value is
+        enough to see this; exact ones of few positives take longer than the rest of the search.
+        """
+        few = min(_N_SCOUTS, self._design.n_resamples)
+        error = math.sqrt(self._target * (1.0 - self._target) / few)
+        if sized.event is None and "pearson3" in sized.metric.approximations:
+            level = min(max(_CLEAR_PVALUE, _CLEAR_FACTOR * self._design.alpha), 1.0)
+            near = replace(self._design, alpha=level).of_size(sized.n, sized.m, approximately=True)
+            if not self._reaches(near, few, self._target - 6.0 * error):
+                return True
+        return not self._reaches(sized, few, self._target - 6.0 * error)
 
     def _reaches(self, sized: SizedDesign, n_draws: int, target: float) -> bool:
         """Whether a share of simulated rankings is significant: the last of the best of them is."""

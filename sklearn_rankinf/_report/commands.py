@@ -9,7 +9,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -429,12 +429,21 @@ def plan(arguments: argparse.Namespace) -> None:
                 found["power"] = power.to_dict()
                 _say(arguments, power.summary())
             given["power"] = arguments.power
+            _progress("searching for the smallest detectable effect")
             odds = min_detectable_odds(n, m, metric=metric, **given)
             found["min_detectable_odds"] = odds
             _say(arguments, _smallest_effect(odds, metric, arguments))
         given["power"] = arguments.power
         if has_effect:
-            needed = min_positives(prevalence=prevalence, metric=growing, **given, **effect)
+            # The search prints the numbers that it tries; the output is kept for the results.
+            with redirect_stdout(sys.stderr):
+                needed = min_positives(
+                    prevalence=prevalence,
+                    metric=growing,
+                    verbose=int(sys.stderr.isatty()),
+                    **given,
+                    **effect,
+                )
             found["min_positives"] = needed
             _say(arguments, _targets_needed(needed, prevalence, growing, arguments))
     _say(arguments, f"The model of the rankings is {arguments.model}: {_MODELS[arguments.model]}.")

@@ -736,6 +736,39 @@ def test_hopeless_searches_are_refused():
         min_positives(prevalence=0.1, odds=1.0, power=0.05, metric="recall@0.1")
 
 
+@pytest.mark.parametrize(
+    ("metric", "alpha", "prevalence", "auc"),
+    [
+        ("average_precision", 0.05, 0.2, 0.9),
+        ("average_precision", 0.01, 0.5, 0.97),
+        ("ndcg", 0.05, 0.1, 0.8),
+        ("bedroc", 0.01, 0.5, 0.95),
+        ("bedroc", 0.001, 0.5, 0.98),
+        ("roc_auc", 0.001, 0.2, 0.98),
+    ],
+)
+def test_approximate_critical_values_do_not_change_the_search(
+    monkeypatch, metric, alpha, prevalence, auc
+):
+    options = {"metric": metric, "alpha": alpha, "prevalence": prevalence, "auc": auc}
+    options |= {"method": "simulation", "n_resamples": 400}
+    found = min_positives(**options)
+    exact = []
+    ask = SizedDesign.is_significant
+
+    def asked(self, value):
+        exact.append(self._null_method == "auto")
+        return ask(self, value)
+
+    monkeypatch.setattr(SizedDesign, "is_significant", asked)
+    assert min_positives(**options) == found
+    n_exact = sum(exact)
+    # No p-value is above 1, so that exact null distributions decide on all numbers.
+    monkeypatch.setattr("sklearn_rankinf._planning.sample_size._CLEAR_PVALUE", 1.0)
+    assert min_positives(**options) == found
+    assert sum(exact) - n_exact > n_exact
+
+
 def test_progress_of_the_search_is_printed_on_request(capsys):
     options = {"prevalence": 0.2, "metric": "roc_auc", "auc": 0.95, "n_resamples": 100}
     silent = min_positives(**options)

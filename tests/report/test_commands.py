@@ -119,6 +119,21 @@ def test_plan_for_given_sizes(capsys):
     )
 
 
+def test_plan_shows_its_progress_on_a_terminal(capsys, monkeypatch):
+    command = ["plan", "--n", "40", "--m", "8", "--metric", "roc_auc", "--auc", "0.95", "--json"]
+    assert main(command) == 0
+    plain = capsys.readouterr()
+    assert plain.err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert main(command) == 0
+    shown = capsys.readouterr()
+    assert shown.out == plain.out
+    start, *tried = shown.err.splitlines()
+    assert start == "rankinf: searching for the smallest detectable effect"
+    needed = json.loads(plain.out)["min_positives"]
+    assert f"[min_positives] {needed} positives among {5 * needed} samples" in tried
+
+
 def test_plan_without_an_effect_or_without_sizes(capsys):
     assert main(["plan", "--n", "12", "--m", "3"]) == 0
     odds = min_detectable_odds(12, 3)
