@@ -13,6 +13,7 @@ from sklearn_rankinf._metrics.average_precision import AveragePrecision
 from sklearn_rankinf._metrics.hits_at_k import PrecisionAtK, RecallAtK
 from sklearn_rankinf._metrics.names import as_metric, as_metric_or_average
 from sklearn_rankinf._metrics.queries import (
+    at_query,
     check_queries_alone,
     check_several_queries,
     values_of_queries,

@@ -19,9 +19,12 @@ _N_SHOWN = 5
 
 def values_of_queries(metric: Metric, sample: Sample) -> Floats:
     """Values of a metric for each query, one column for each ranker; 0 without positives."""
-    queries = list(sample.design.rows_of_queries().values())
+    queries = sample.design.rows_of_queries().items()
     columns = [
-        [_value_of_items(metric, sample.labels[own, 0], scores[own]) for own in queries]
+        [
+            _value_of_items(metric, query, sample.labels[own, 0], scores[own])
+            for query, own in queries
+        ]
         for scores in sample.scores
     ]
     numbers, names = sample.design.groups, sample.design.names["groups"]
@@ -31,7 +34,20 @@ def values_of_queries(metric: Metric, sample: Sample) -> Floats:
     return np.array(columns).T
 
 
-def _value_of_items(metric: Metric, labels: NDArray[Any], scores: NDArray[Any]) -> float:
+def at_query(metric: Metric, query: Any, n_samples: int) -> Metric:
+    """The metric for the number of samples of a query, which an error names."""
+    try:
+        return metric.at(n_samples)
+    except ValueError as error:
+        raise ValueError(
+            f"Query {query!r}: {str(error).removesuffix('.')}: choose a smaller cut-off, or leave "
+            "out queries that are shorter."
+        ) from error
+
+
+def _value_of_items(
+    metric: Metric, query: Any, labels: NDArray[Any], scores: NDArray[Any]
+) -> float:
     """Value of a metric for the items of a query, of which those with score -inf have no rank.
 
     Positives without a rank add nothing, but they are counted, as in trec_eval.
@@ -49,12 +65,12 @@ def _value_of_items(metric: Metric, labels: NDArray[Any], scores: NDArray[Any]) 
         # Some of the other items, so that the list is longer than any cut-off.
         tie_sizes = np.append(tie_sizes, (getattr(metric, "k", None) or 0) + 1)
         gains = np.append(gains, 0)
-    statistic = metric.at(int(tie_sizes.sum()))
+    statistic = at_query(metric, query, int(tie_sizes.sum()))
     if labels.dtype.kind == "f":
         return statistic.of_grades(tie_sizes, gains, labels)
     if is_open:
         return float(statistic.of_retrieved(tie_sizes, gains, int(labels.sum())))
-    return float(value_of(metric, Ranking(tie_sizes, gains)))
+    return float(value_of(statistic, Ranking(tie_sizes, gains)))
 
 
 def _check_of_open_lists(metric: Metric) -> None:

@@ -20,7 +20,7 @@ from sklearn_rankinf._engine import (
     mean_distribution,
     skewness_and_kurtosis,
 )
-from sklearn_rankinf._metrics import undefined_value, value_of
+from sklearn_rankinf._metrics import at_query, undefined_value, value_of
 from sklearn_rankinf._null.distribution import OF_LABELS, NullDistribution, rounding_of
 from sklearn_rankinf._null.hits import TopKNullDistribution
 from sklearn_rankinf._null.permuted import (
@@ -326,6 +326,7 @@ def observe_queries(
         if shape in known:
             observed[query] = _value(ranking, known[shape]), known[shape]
         else:
+            at_query(metric, query, ranking.n_samples)
             observed[query] = observe_ranking(ranking, metric, **options)
             known[shape] = observed[query][1]
     return observed

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from sklearn_rankinf._metrics import (
     as_metric_or_average,
+    at_query,
     check_queries_alone,
 )
 from sklearn_rankinf._null import (
@@ -437,7 +438,7 @@ def significance_of_queries(
             )
         drawing_each = {**drawing, "method": method, "n_jobs": None}
         observed = {
-            query: observe(metric, sample.of_rows(rows), **drawing_each)
+            query: observe(at_query(metric, query, rows.size), sample.of_rows(rows), **drawing_each)
             for query, rows in sample.design.rows_of_queries().items()
         }
         method = "permutation"

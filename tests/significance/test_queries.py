@@ -24,6 +24,7 @@ from sklearn_rankinf import (
     RecallAtK,
     average_precision_test,
     mean_average_precision_score,
+    metric_interval,
     metric_null_distribution,
     metric_test,
 )
@@ -748,3 +749,13 @@ def test_mean_of_thousands_of_queries_with_few_values_equals_convolution(excess)
     error = null.relative_error(x)
     assert error < 1e-3
     assert null.pvalue(x) == pytest.approx(total[hits:].sum(), rel=error + 1e-7)
+
+
+@pytest.mark.parametrize("function", [metric_test, metric_interval])
+@pytest.mark.parametrize(
+    ("metric", "labels"), [("precision@3", [1, 0, 0, 1, 0]), ("ndcg@3", [2, 0, 1, 1, 0])]
+)
+def test_a_query_that_is_shorter_than_the_cut_off_is_named(function, metric, labels):
+    message = "Query 'b': k must be between 1 and n_samples=2; got 3: choose a smaller cut-off, or"
+    with pytest.raises(ValueError, match=message):
+        function(labels, [5, 4, 3, 2, 1], metric=metric, groups=list("aaabb"))
