@@ -279,10 +279,9 @@ def _of_best(report: Findings) -> str:
     rivals = [one.ranker for one in others if one.may_be_best]
     text = f"The best ranking is {in_sentences(best)}, with the largest {title}."
     if rivals:
-        text = (
-            f"The best ranking may be {_names([best, *rivals], 'or')}; {in_sentences(best)} has "
-            f"the largest {title}."
-        )
+        first = [best, *(one.ranker for one in others if one.difference == 0.0)]
+        holds = f"{_names(first)} {'has' if len(first) == 1 else 'have'} the largest {title}"
+        text = f"The best ranking may be {_names([best, *rivals], 'or')}; {holds}."
     # Hsu's set excludes every ranking that is significantly worse, and sometimes more.
     out = [one.ranker for one in others if not one.may_be_best and one.pvalue > report.alpha]
     if out:

@@ -681,6 +681,10 @@ def test_conclusion_on_what_is_sure_and_what_is_not():
         r"than r\d\. r\d is not shown to be better than chance:",
         text,
     )
+    equal = rank_significance_report(Y, {"a": GOOD, "b": NOISE, "c": 2 * GOOD}, k=10)
+    assert conclusion_of(equal).startswith(
+        "The best ranking may be a or c; a and c have the largest average precision. Established"
+    )
     single = rank_significance_report(Y, THREE, k=10, metric="reciprocal_rank")
     text = conclusion_of(single)
     assert "has the largest reciprocal rank. The rankings are not compared." in text
