@@ -247,7 +247,7 @@ def _what_to_do(report: Findings, ranker: RankerReport) -> str:
         return "What to do: read the interval, and the check mixed-clusters below."
     if ranker.test.pvalue <= report.alpha:
         if ranker.significant_k:
-            return "What to do: use the list from its top."
+            return "What to do: work down the list from its top."
         if ranker.significant_k is not None:
             return (
                 "What to do: use the ranking with care. At no cut-off k do the first k items "

@@ -603,7 +603,7 @@ def conclusion_of(report):
 
 
 def test_advice(good, three):
-    assert conclusion_of(good).endswith("What to do: use the list from its top.")
+    assert conclusion_of(good).endswith("What to do: work down the list from its top.")
     hits, recall = Y[np.argsort(-GOOD)[:100]].sum(), metric_interval(Y, GOOD, metric=RecallAtK(100))
     assert (
         f" The first 100 samples contain {hits} of 20 positives, 8.0 by chance: recall is "
@@ -701,7 +701,7 @@ def test_first_screen_has_the_answer(n_rankers, options):
     screen = report.to_text().splitlines()[:24]
     assert max(map(len, screen)) <= 80
     text = " ".join("\n".join(screen).split())
-    assert "What to do: use the list from its top. Average precision lower upper" in text
+    assert "What to do: work down the list from its top. Average precision lower upper" in text
     if n_rankers > 1:
         assert re.search(rf"The best ranking may be {report.best}(, ranker\d)* or ranker\d;", text)
         assert "Not established: " in text
