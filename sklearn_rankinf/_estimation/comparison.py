@@ -519,7 +519,6 @@ def metric_comparison_test(
             pos_label=pos_label,
             columns="rankers",
             takes_grades=groups is not None and chosen.takes_grades,
-            takes_unretrieved=groups is not None,
             groups=groups,
             **design,
         )

@@ -247,7 +247,6 @@ def metric_interval(
             y_score,
             pos_label=pos_label,
             takes_grades=chosen.takes_grades,
-            takes_unretrieved=True,
             groups=groups,
         )
         return interval_over_queries(

@@ -453,7 +453,6 @@ def metric_multiple_comparison_test(
             pos_label=pos_label,
             columns="rankers",
             takes_grades=groups is not None and chosen.takes_grades,
-            takes_unretrieved=groups is not None,
             groups=groups,
             **design,
         ).with_weight()

@@ -259,7 +259,6 @@ class Sample:
         pos_label: PosLabel = 1,
         columns: str = "",
         takes_grades: bool = False,
-        takes_unretrieved: bool = False,
         needs_ties: bool = True,
         **design: Any,
     ) -> Sample:
@@ -267,9 +266,9 @@ class Sample:
 
         The columns of the scores are those of one ranker by default, or of ``"classes"``,
         ``"rankers"`` or ``"predictions"``: a dict of predicted classes, which score 1 for positives
-        and 0 for negatives; ``"none"`` reads labels alone. Items of queries that a ranker did not
-        retrieve have the score -inf, with `takes_unretrieved`. Ties of negatives, which
-        `needs_ties`, matter for every null distribution.
+        and 0 for negatives; ``"none"`` reads labels alone. With `groups`, the queries, items that a
+        ranker did not retrieve have the score -inf. Ties of negatives, which `needs_ties`, matter
+        for every null distribution.
         """
         refuse_estimator(y_true)
         y_true, y_score = as_numpy(y_true, "y_true"), as_numpy(y_score, "y_score")
@@ -278,6 +277,7 @@ class Sample:
             ranking = given_ranking(y_true, y_score, needs_ties)
             read = Design.read(ranking.n_samples, **design)
             return cls(np.empty((0, 1)), (), ["ranking"], read, ranking)
+        takes_unretrieved = design.get("groups") is not None
         labels: NDArray[Any]
         if columns == "classes" and has_classes(y_true, y_score):
             labels, table = as_label_table(y_true, y_score)

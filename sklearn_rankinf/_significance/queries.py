@@ -203,7 +203,7 @@ def read_queries(
     """The sample with all queries, None if rankings are given, and the ranking of each query."""
     if not are_rankings(y_true):
         options |= {"takes_grades": metric.takes_grades, "groups": groups}
-        sample = Sample.read(y_true, y_score, takes_unretrieved=True, **options)
+        sample = Sample.read(y_true, y_score, **options)
         if sample.has_unretrieved:
             raise ValueError(
                 "y_score has items with the score -inf, which were not retrieved, and a test "

@@ -701,9 +701,7 @@ def mean_average_precision_score(
     """
     if groups is None:
         raise TypeError("groups must hold the query of each sample; got None of type NoneType.")
-    sample = Sample.read(
-        y_true, y_score, pos_label=pos_label, takes_unretrieved=True, groups=groups
-    )
+    sample = Sample.read(y_true, y_score, pos_label=pos_label, groups=groups)
     return float(values_of_queries(AveragePrecision(), sample).mean())
 
 
