@@ -375,8 +375,13 @@ class RPrecision(RankStatistic):
     Notes
     -----
     R-precision is :math:`H_m / m` with :math:`H_m` of the m positives among the first m samples,
-    which is also recall at m. It is averaged over random tie-breaking if equal scores straddle rank
-    m. One ranking has no interval; the mean over queries has.
+    which is also recall at m [1]_. It is averaged over random tie-breaking if equal scores straddle
+    rank m. One ranking has no interval; the mean over queries has.
+
+    References
+    ----------
+    .. [1] Buckley, C., & Voorhees, E. M. (2000). Evaluating evaluation measure stability.
+       Proceedings of the 23rd International ACM SIGIR Conference, 33-40.
 
     Examples
     --------
