@@ -358,7 +358,7 @@ def cross_val_comparison(
     chance the swap test, which tests whether ranks are exchangeable, is most sensitive to such
     differences. When the scores of one estimator shift between folds as much as they vary within
     folds, the comparisons of the mean and of pooled ranks keep their level, and that of pooled
-    scores does not. The measured rates are in :ref:`model_selection`.
+    scores does not. The measured rates are in :ref:`coverage-folds`.
 
     **Algorithms.** The training sets of folds overlap, so that the differences :math:`d_k` are
     dependent, and the usual t test rejects a true null hypothesis far too often. Nadeau

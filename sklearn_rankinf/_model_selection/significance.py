@@ -200,7 +200,7 @@ class CrossValSignificanceResult(Result):
         of Student's t with Satterthwaite's degrees of freedom, :math:`m_k - 1` for a fold with
         :math:`m_k` positives. The upper limit is at most the value of perfect rankings. The
         interval is conditional on the fitted models. Its coverage is slightly too
-        low, most of all near chance (:ref:`model_selection`).
+        low, most of all near chance (:ref:`coverage-folds`).
 
         Examples
         --------
