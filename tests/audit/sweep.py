@@ -19,7 +19,6 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -31,7 +30,7 @@ from sklearn_rankinf import (
     make_significance_scorer,
     metric_test,
 )
-from tests.benchmarks.write_table import as_list_table
+from tests.benchmarks.write_table import write_csv
 
 from . import far_tails
 from .cases import NAMES, Case
@@ -39,7 +38,6 @@ from .checks import UNKNOWN
 from .oracles import sum_of
 from .rankers import Given, RankedCase, Ranker
 
-TARGET = Path(__file__).parents[2] / "doc" / "sweep_table.rst"
 SIZES = ((500, 5), (2000, 200), (10_000, 100), (50_000, 500), (50_000, 5000), (1_000_000, 10_000))
 LEVELS = (5, 50, 500)
 SIGNALS = (0.0, 1.0, 3.0, 20.0)
@@ -89,7 +87,6 @@ def _times(seconds: list[float]) -> list[str]:
     return [f"{np.median(seconds):.2g}", f"{max(seconds):.2g}"] if seconds else ["", ""]
 
 
-TITLE = "P-values of forests, from no signal to a perfect ranking"
 HEADER = [
     *("(n, m)", "levels", "answered", "largest error stated"),
     *("outside the oracles by (metrics compared)", "longest p-value (s)"),
@@ -226,8 +223,7 @@ def main() -> int:
             print("  ".join(line), flush=True)
             lines[place] = line
             if not args.tiny:
-                table = summary(lines[i] for i in sorted(lines))
-                TARGET.write_text(as_list_table(TITLE, HEADER, table))
+                write_csv("sweep", HEADER, summary(lines[i] for i in sorted(lines)))
     return 0
 
 

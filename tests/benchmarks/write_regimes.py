@@ -12,15 +12,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date
 from importlib.metadata import version
-from pathlib import Path
 from statistics import median
 from time import process_time
 from typing import Any
 
 from problems import TIED, UNTIED, Problem, forget
-from write_table import as_list_table, duration
+from write_table import TABLES, duration, write_csv
 
-TARGET = Path(__file__).parents[2] / "doc" / "exact_law_table.rst"
 DEVIATIONS = (-1, 2, 5, 12)
 _FOREST, _BLOCKS, _ZEROS = TIED
 _LARGE = tuple(problem for problem in UNTIED if problem.n_samples >= 200)
@@ -42,34 +40,29 @@ def first_pvalue(problem: Problem, z: float) -> dict[str, float]:
     return {"pvalue": pvalue, "error": null.relative_error(x), "seconds": median(times)}
 
 
-def document(results: dict[str, list[dict[str, float]]]) -> str:
-    """The included file: p-values with their stated errors and times."""
+def write_tables(results: dict[str, list[dict[str, float]]]) -> None:
+    """Write the p-values with their stated errors, the times, and when they were measured."""
     header = ["(n, m)", *(f"z = {z}".replace("-", "−") for z in DEVIATIONS)]
 
     def rows(cell: Any) -> Iterable[list[str]]:
         return ([name, *map(cell, answers)] for name, answers in results.items())
 
     versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy"))
-    measured = f"Measured on {date.today()}: Python {platform.python_version()}, {versions}.\n"
-    pvalues = as_list_table(
-        "P-values, with stated relative errors in parentheses",
+    (TABLES / "exact_measured.txt").write_text(
+        f"Measured on {date.today()}: Python {platform.python_version()}, {versions}.\n"
+    )
+    write_csv(
+        "exact_pvalues",
         header,
         rows(lambda answer: f"{answer['pvalue']:.4e} ({answer['error']:.0e})"),
     )
-    times = as_list_table(
-        "Processor time of each as the first p-value of its distribution",
-        header,
-        rows(lambda answer: duration(answer["seconds"])),
-    )
-    return "\n".join((measured, pvalues, times))
+    write_csv("exact_times", header, rows(lambda answer: duration(answer["seconds"])))
 
 
 if __name__ == "__main__":
     longest = int(sys.argv[1]) if len(sys.argv) > 1 else 10**9
     problems = [problem for problem in (*_LARGE, *_TIED) if problem.n_samples <= longest]
     first_pvalue(problems[0], 2)  # so that no import is measured
-    measured = {
-        str(problem): [first_pvalue(problem, z) for z in DEVIATIONS] for problem in problems
-    }
-    TARGET.write_text(document(measured))
-    print(TARGET.read_text())
+    write_tables(
+        {str(problem): [first_pvalue(problem, z) for z in DEVIATIONS] for problem in problems}
+    )

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 from collections.abc import Iterable
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 
 HERE = Path(__file__).parent
-TARGET = HERE.parents[1] / "doc" / "benchmarks_table.rst"
+TABLES = HERE.parents[1] / "doc" / "tables"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "copairs")
 Results = dict[str, dict[str, dict[str, Any]]]
 
@@ -104,53 +105,46 @@ def megabytes(size: float) -> str:
     return f"{size:.2g}" if size < 100.0 else f"{size:,.0f}"
 
 
-def as_list_table(title: str, header: list[str], rows: Iterable[list[str]]) -> str:
-    """A table of reStructuredText."""
-    lines = [f".. list-table:: {title}", "   :header-rows: 1", ""]
-    for row in (header, *rows):
-        for column, cell in enumerate(row):
-            lines.append(f"   {'*' if column == 0 else ' '} - {cell}".rstrip())
-    return "\n".join(lines) + "\n"
+def write_csv(name: str, header: list[str], rows: Iterable[list[str]]) -> None:
+    """Write a table of the documentation."""
+    with (TABLES / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 
-def document(report: dict[str, Any]) -> str:
-    """The included file: where and when it was measured, and the tables."""
+def write_tables(report: dict[str, Any]) -> None:
+    """Write where and when it was measured, and the tables."""
     machine = report["machine_info"]
     cpu = machine["cpu"]
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    measured = (
+    (TABLES / "benchmarks_measured.txt").write_text(
         f"Measured on {report['datetime'][:10]}: {cpu.get('brand_raw', machine['processor'])}, "
         f"{cpu['count']} cores, {machine['system']}, Python {machine['python_version']}, "
         f"{versions}.\n"
     )
     memory = ["allocated (MB)", "resident (MB)"]
-    tables = (
-        as_list_table(
-            "The first p-value",
-            ["(n, m)", "exact test", "one scikit-learn call", "ratio", *memory],
-            first_table(collect(report, "first")),
-        ),
-        as_list_table(
-            "10,000 further p-values",
-            [
-                "(n, m)",
-                "random rankings",
-                "ratio",
-                "evenly spaced values",
-                "ratio",
-                "100 scikit-learn calls",
-            ],
-            whole_table(collect(report, "whole")),
-        ),
-        as_list_table(
-            "One p-value by several methods",
-            ["(n, m)", "method", "time", "ratio to exact", *memory],
-            ways_table(collect(report, "ways")),
-        ),
+    write_csv(
+        "benchmarks_first",
+        ["(n, m)", "exact test", "one scikit-learn call", "ratio", *memory],
+        first_table(collect(report, "first")),
     )
-    return "\n".join((measured, *tables))
+    write_csv(
+        "benchmarks_further",
+        [
+            "(n, m)",
+            "random labellings",
+            "ratio",
+            "evenly spaced values",
+            "ratio",
+            "100 scikit-learn calls",
+        ],
+        whole_table(collect(report, "whole")),
+    )
+    write_csv(
+        "benchmarks_methods",
+        ["(n, m)", "method", "time", "ratio to exact", *memory],
+        ways_table(collect(report, "ways")),
+    )
 
 
 if __name__ == "__main__":
-    TARGET.write_text(document(run_benchmarks(sys.argv[1:])))
-    print(TARGET.read_text())
+    write_tables(run_benchmarks(sys.argv[1:]))
