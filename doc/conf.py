@@ -1,9 +1,6 @@
 """Sphinx configuration: the pages are built and read without the network."""
 
 import re
-from pathlib import Path
-
-import numpy as np
 
 import sklearn_rankinf
 
@@ -70,26 +67,6 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 
-def draw_front_page(app):
-    """Draw the picture of the front page."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    from sklearn_rankinf import NullDistributionDisplay, TopKSignificanceDisplay
-
-    y_true = np.arange(2000) < 40
-    y_score = np.random.default_rng(0).normal(size=2000) + 0.9 * y_true
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.4), layout="constrained")
-    NullDistributionDisplay.from_predictions(y_true, y_score, ax=left, yscale="log", despine=True)
-    TopKSignificanceDisplay.from_predictions(y_true, y_score, ax=right, alpha=0.05, despine=True)
-    directory = Path(app.srcdir) / "_static" / "generated"
-    directory.mkdir(exist_ok=True)
-    figure.savefig(directory / "front_page.svg")
-    plt.close(figure)
-
-
 def changelog_as_rst(app, path, parent_docname, content):
     """Turn the Markdown of the changelog into reStructuredText."""
     if path.name != "CHANGELOG.md":
@@ -122,7 +99,6 @@ def resolve_short_name(app, env, node, contnode):
 
 
 def setup(app):
-    """Draw the picture of the front page, read the changelog, and resolve short names."""
-    app.connect("builder-inited", draw_front_page)
+    """Read the changelog, and resolve short names."""
     app.connect("missing-reference", resolve_short_name)
     app.connect("include-read", changelog_as_rst)

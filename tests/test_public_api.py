@@ -518,3 +518,23 @@ def test_version_of_citations():
         (version, ""),
         ("", version),
     }
+
+
+def test_picture_of_the_readme_is_a_small_file_of_the_repository():
+    root = pathlib.Path(__file__).parents[1]
+    (name,) = re.findall(
+        r"^\[picture\]: https://raw\S+/main/(\S+)$",
+        (root / "README.md").read_text(encoding="utf-8"),
+        flags=re.MULTILINE,
+    )
+    assert f":: /{name.removeprefix('doc/')}\n" in (root / "doc/index.rst").read_text()
+    assert (root / name).stat().st_size < 60_000
+
+
+def test_links_of_the_readme_lead_to_pages():
+    root = pathlib.Path(__file__).parents[1]
+    pages = re.findall(
+        r"readthedocs\.io/en/latest/(\w+)\.html", (root / "README.md").read_text(encoding="utf-8")
+    )
+    assert pages
+    assert {name for name in pages if not (root / "doc" / f"{name}.rst").exists()} == set()
