@@ -11,7 +11,7 @@ import sklearn_rankinf
 DOC = Path(__file__).parents[1] / "doc"
 # Pages that report simulations, each of its own design; theory.rst tabulates exact sizes.
 REPORTS = {
-    *("coverage", "coverage_table", "permutation", "queries", "testing"),
+    *("coverage", "coverage_table"),
     *("changelog", "planning", "theory"),
 }
 NUMBER = r"(?:0?\.\d{2,}\b|\d+(?:\.\d+)?\s*(?:%|per cent))"
