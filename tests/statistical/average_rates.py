@@ -2,14 +2,17 @@
 
 Scores of classes are normal and correlated between classes, or have few levels. For weights, a
 variable that is known beforehand and related to labels and scores decides who is sampled: all
-samples where it is large, and 15 % of the others.
+items where it is large, and 15 % of the others. Run as a program, it writes the tables of the
+documentation.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
+from rate_tables import shown, write
 
 from sklearn_rankinf import AveragePrecision, RecallAtK, RocAuc, metric_interval
 
@@ -88,13 +91,19 @@ def weighted_coverage(n_samples, kind, n_data_sets, rng):
 
 
 def main() -> None:
+    """Write the tables; the columns are in the order of the averages and of the metrics."""
     rng = np.random.default_rng(20261128)
-    for kind in SHIFTS:
-        for counts in COUNTS:
-            print(kind, counts, average_coverage(counts, kind, 1000, rng), flush=True)
-    for kind in ("normal", "levels"):
-        for n_samples in (2000, 8000):
-            print(kind, n_samples, weighted_coverage(n_samples, kind, 1000, rng), flush=True)
+    values = "average precision: macro", "average precision: weighted", "ROC AUC: macro"
+    rows = [["scores", "sizes of classes", *values, "recall at 0.1: macro"]]
+    for kind, counts in product(SHIFTS, COUNTS):
+        rates = average_coverage(counts, kind, 1000, rng)
+        rows.append([kind, ", ".join(map(str, counts)), *map(shown, rates.values())])
+    write("classes", rows)
+    rows = [["scores", "items", "average precision", "ROC AUC", "recall at 0.05"]]
+    for kind, n_samples in product(("normal", "levels"), (2000, 8000)):
+        rates = weighted_coverage(n_samples, kind, 1000, rng)
+        rows.append([kind, f"{n_samples:,}", *map(shown, rates.values())])
+    write("weights", rows)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Simulate coverage and size of the recommended methods and write them into the documentation.
+"""Simulate coverage and size of the recommended methods and write them into ``doc/tables``.
 
 ``python tests/statistical/write_rates.py kept.jsonl`` takes about half an hour. Every rate is added
 to that file as soon as it is computed, and rates in the file are not simulated again.
@@ -11,7 +11,6 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import date
 from functools import partial
 from importlib.metadata import version
 from itertools import product
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rate_tables import shown, write
 from rates import (
     BY_NAME,
     CAUCHY,
@@ -55,10 +55,8 @@ from sklearn_rankinf import (
     RocAuc,
 )
 
-TARGET = Path(__file__).parents[2] / "doc" / "coverage_table.rst"
-# Characters that fit side by side on a page.
-PAGE_WIDTH = 70
-# Positives and samples, and with cut-offs.
+PACKAGES = ("numpy", "scipy", "scikit-learn")
+# Positives and items, and with cut-offs.
 SIZES = (
     (20, 200),
     (50, 500),
@@ -89,35 +87,63 @@ OF_HITS = ("hypergeometric", "hypergeometric_midp", "mcnemar", "emproc")
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the page."""
+    """A table of the page on coverage, in a file of its own; seeds depend on the title."""
 
     title: str
     corner: str
+    file: str
     kind: str = "coverage"
 
 
-AP = Table("Average precision, influence", "m, n")
-AP_AT_K = Table("Average precision at k, influence", "m, n, k")
-CALIBRATED = Table("Average precision, calibrated: the expectation at this size", "m, n")
-PREVALENCE = Table("Average precision at another prevalence, mover", "m, n0, scores")
-FRACTION = Table("Recall at the fraction f at another prevalence, union", "m, n0, scores")
-AUC = Table("ROC AUC, score", "m, n")
-RECALL = Table("Recall at k, score", "m, n, k")
-DCG = Table("DCG, binormal", "m, n")
-BEDROC = Table("BEDROC, binormal", "m, n")
-MEAN = Table("Mean average precision over queries", "queries")
-CLUSTERS = Table("100 clusters of 5 samples, 20 clusters of positives", "correlation, shift")
-SIZE = Table("Average precision, size of tests of equal rankers", "m, n, scores", "size")
-SHAPE = Table("Average precision, other correlations and shapes", "m, n, scores", "size")
-AGAIN = Table("The largest of these sizes once more", "metric, m, n, scores", "size")
-OTHERS = Table("Other metrics, size of tests, d = 1 for both", "metric, m, n", "size")
-QUERIES = Table("Mean average precision over queries, size", "queries", "size")
-POWER = Table("Average precision, power", "m, n, scores", "power")
-OTHER_POWER = Table("Other metrics, power, d = 1 against d = 1.5", "metric, m, n", "power")
-QUERY_POWER = Table("Mean average precision over queries, power", "queries, d", "power")
-MOVER = Table("Average precision, interval of the difference", "m, n, scores")
-OTHER_MOVER = Table("Other metrics, interval of the difference", "metric, m, n, d")
-TABLES = (
+AP = Table("Average precision, influence", "m, n", "interval_average_precision")
+AP_AT_K = Table("Average precision at k, influence", "m, n, k", "interval_average_precision_at_k")
+CALIBRATED = Table(
+    "Average precision, calibrated: the expectation at this size", "m, n", "interval_calibrated"
+)
+PREVALENCE = Table(
+    "Average precision at another prevalence, mover", "m, n0, scores", "interval_at_prevalence"
+)
+FRACTION = Table(
+    "Recall at the fraction f at another prevalence, union", "m, n0, scores", "recall_at_prevalence"
+)
+AUC = Table("ROC AUC, score", "m, n", "interval_roc_auc")
+RECALL = Table("Recall at k, score", "m, n, k", "interval_recall_at_k")
+DCG = Table("DCG, binormal", "m, n", "interval_dcg")
+BEDROC = Table("BEDROC, binormal", "m, n", "interval_bedroc")
+MEAN = Table("Mean average precision over queries", "queries", "interval_queries")
+CLUSTERS = Table(
+    "100 clusters of 5 samples, 20 clusters of positives",
+    "correlation, shift",
+    "interval_clusters",
+)
+SIZE = Table(
+    "Average precision, size of tests of equal rankers",
+    "m, n, scores",
+    "size_average_precision",
+    "size",
+)
+SHAPE = Table(
+    "Average precision, other correlations and shapes", "m, n, scores", "size_other_shapes", "size"
+)
+AGAIN = Table("The largest of these sizes once more", "metric, m, n, scores", "size_again", "size")
+OTHERS = Table(
+    "Other metrics, size of tests, d = 1 for both", "metric, m, n", "size_other_metrics", "size"
+)
+QUERIES = Table("Mean average precision over queries, size", "queries", "size_queries", "size")
+POWER = Table("Average precision, power", "m, n, scores", "power_average_precision", "power")
+OTHER_POWER = Table(
+    "Other metrics, power, d = 1 against d = 1.5", "metric, m, n", "power_other_metrics", "power"
+)
+QUERY_POWER = Table(
+    "Mean average precision over queries, power", "queries, d", "power_queries", "power"
+)
+MOVER = Table(
+    "Average precision, interval of the difference", "m, n, scores", "difference_average_precision"
+)
+OTHER_MOVER = Table(
+    "Other metrics, interval of the difference", "metric, m, n, d", "difference_other_metrics"
+)
+ALL_TABLES = (
     *(AP, AP_AT_K, CALIBRATED, PREVALENCE, FRACTION, AUC, RECALL, DCG, BEDROC, MEAN, CLUSTERS),
     *(SIZE, SHAPE, OTHERS, AGAIN, QUERIES, POWER, OTHER_POWER, QUERY_POWER, MOVER, OTHER_MOVER),
 )
@@ -436,61 +462,28 @@ def cells() -> Iterator[Cell]:
     yield from binormal_mover_cells()
 
 
-# The page.
+# The tables.
 
 
-def shown(entry: dict[str, Any] | None, kind: str) -> str:
-    """A rate; bold where it is not as it should be."""
-    if entry is None:
-        return ""
-    text = f"{entry['rate']:.3f}"
-    is_wrong = {
-        "coverage": not 0.93 <= entry["rate"] <= 0.975,
-        "size": entry["rate"] > 0.06,
-        "power": False,
-    }
-    return f"**{text}**" if is_wrong[kind] else text
-
-
-def as_list_table(table: Table, entries: list[dict[str, Any]]) -> str:
-    """A table of reStructuredText, in parts that are no wider than a page."""
-    rows = list(dict.fromkeys(entry["row"] for entry in entries))
+def rows_of(table: Table, entries: list[dict[str, Any]]) -> Iterator[list[str]]:
+    """The header and the rows of a table."""
     columns = list(dict.fromkeys(entry["column"] for entry in entries))
-    by_place = {(entry["row"], entry["column"]): entry for entry in entries}
-    counts = {column: {e["n"] for e in entries if e["column"] == column} for column in columns}
-    numbers = sorted({n for of_column in counts.values() for n in of_column}, reverse=True)
-    n_data_sets = " or ".join(f"{n:,}" for n in numbers)
-    # Headers break between words, so a column is as wide as its longest word and a margin.
-    longest = [max(map(len, column.split())) for column in [table.corner, *columns]]
-    n_parts = -(-sum(max(length, 5) + 1 for length in longest) // PAGE_WIDTH)
-    lines: list[str] = []
-    for part in np.array_split(columns, n_parts):
-        title = f"{table.title}, continued" if lines else table.title
-        lines += [f".. list-table:: {title} ({n_data_sets} data sets)", "   :header-rows: 1", ""]
-        body = [
-            [row, *(shown(by_place.get((row, column)), table.kind) for column in part)]
-            for row in rows
-        ]
-        for cells_of_row in ([table.corner, *part], *body):
-            first, *others = cells_of_row
-            lines += [f"   * - {first}", *(f"     - {other}".rstrip() for other in others)]
-        lines.append("")
-    return "\n".join(lines)
+    by_place = {(entry["row"], entry["column"]): entry["rate"] for entry in entries}
+    yield [table.corner, *columns]
+    for row in dict.fromkeys(entry["row"] for entry in entries):
+        yield [row, *(shown(by_place.get((row, column)), table.kind) for column in columns)]
 
 
-def document(results: list[dict[str, Any]]) -> str:
-    """The included file."""
-    versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
-    parts = [f"Simulated on {date.today():%Y-%m-%d} with {versions}.\n"]
-    for table in TABLES:
+def write_all(results: list[dict[str, Any]]) -> None:
+    """Write the tables that have rates."""
+    for table in ALL_TABLES:
         entries = [result for result in results if result["table"] == table.title]
         if entries:
-            parts.append(as_list_table(table, entries))
-    return "\n".join(parts)
+            write(table.file, rows_of(table, entries))
 
 
 def main(kept: Path) -> None:
-    """Simulate the missing cells, and write the page."""
+    """Simulate the missing cells, and write the tables."""
     results = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
     known = {result["cell"] for result in results}
     for cell in cells():
@@ -500,8 +493,8 @@ def main(kept: Path) -> None:
         results += found
         with kept.open("a") as file:
             file.writelines(json.dumps(result) + "\n" for result in found)
-        TARGET.write_text(document(results))
-    TARGET.write_text(document(results))
+    write_all(results)
+    print("Simulated with", *(f"{name} {version(name)}" for name in PACKAGES))
 
 
 if __name__ == "__main__":
