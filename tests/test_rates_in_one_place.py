@@ -10,7 +10,7 @@ import sklearn_rankinf
 
 DOC = Path(__file__).parents[1] / "doc"
 # Pages that report simulations, each of its own design; theory.rst tabulates exact sizes.
-REPORTS = {"coverage", "changelog", "planning", "theory"}
+REPORTS = {"coverage", "changelog", "theory"}
 NUMBER = r"(?:0?\.\d{2,}\b|\d+(?:\.\d+)?\s*(?:%|per cent))"
 RATE = re.compile(
     r"\b(?:[Ss]izes?|[Cc]overage|[Cc]overs|[Cc]overed|[Rr]ejects|[Rr]ejected)\s"
