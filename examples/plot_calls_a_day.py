@@ -4,9 +4,9 @@ A fraud team that makes 40 calls a day
 ======================================
 
 A bank has 2000 suspicious payments a day, and its fraud team can call 40 customers. Only the number
-of frauds among the first 40 payments of the list matters; the budget fixes k. How many hits are
-significant? Is the new model better than the old one, and can a single day show it? All data are
-simulated.
+of frauds among the first 40 payments of the list matters, because the budget fixes k. How many hits
+are significant? Is the new model better than the old one, and can a single day show it? All data
+are simulated.
 """
 
 # %%
@@ -38,7 +38,7 @@ is_fraud, scores = one_day(0)
 # %%
 # Hits needed and hits found
 # --------------------------
-# Random selection finds 0.8 frauds among 40 payments on average. The number of hits needed for
+# By chance there are 0.8 frauds among 40 payments on average. The number of hits needed for
 # significance is known before the day begins. Since k was not chosen by looking at the list, the
 # test at this k is sufficient. A test of all k together would have less power at this k.
 
@@ -95,7 +95,7 @@ plt.show()
 # Is the new model better?
 # ------------------------
 # The two lists of 40 payments overlap. The payments that both lists contain carry no information
-# about the difference; the test uses the frauds that only one list contains.
+# about the difference. The test uses the frauds that only one list contains.
 
 from sklearn_rankinf import metric_comparison_test
 
@@ -139,9 +139,9 @@ for n_days in days:
 
 # %%
 # The new model finds four more frauds a day on average, yet only a third of the days give a
-# significant result. This day was one of them by chance. On the other days "not significant" might
-# have been misread as "not better". Five days are enough. The band is two standard errors of the
-# simulation:
+# significant result. This day was one of them by chance. On the other days a reader might take "not
+# significant" for "not better". Five days are enough for a power of 80 %. The band is two standard
+# errors of the simulation:
 
 axis = plt.figure(figsize=(6.4, 4), layout="constrained").gca()
 values = np.array([result.power for result in power])

@@ -4,7 +4,7 @@ Clustered data: several images of each patient
 ==============================================
 
 Ten images of a patient are not ten independent pieces of evidence, because they resemble each
-other. If a few ill patients happen to get high scores, all their images do. A test that permutes
+other. If a few ill patients get high scores by chance, all their images do. A test that permutes
 the labels of single images counts this as many successes, which makes it invalid.
 
 This example trains classifiers on data without any signal, tests each of them with and without
@@ -57,7 +57,7 @@ print(f"patients permuted: p = {by_patient.pvalue:.4f} ({by_patient.method})")
 # %%
 # How often is noise significant?
 # -------------------------------
-# The simulation has three hundred such data sets, with 199 random labellings each. A valid test is
+# The simulation has 300 such data sets, with 199 random labellings each. A valid test is
 # significant at 5 % for at most one in twenty data sets of noise, up to the error of the
 # simulation.
 

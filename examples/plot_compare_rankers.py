@@ -3,7 +3,7 @@
 Which of three classifiers is best?
 ===================================
 
-Three classifiers rank the same held-out samples, few of which are positive. How accurate is the
+Three classifiers rank the same held-out items, few of which are positive. How precise is the
 average precision of each? Is one better than another, or could another sample of positives reverse
 the order? Which of the three may be the best? This example answers the questions with two displays.
 """
@@ -11,8 +11,8 @@ the order? Which of the three may be the best? This example answers the question
 # %%
 # Three classifiers
 # -----------------
-# There are 4000 samples, 5 % of them positive. Half of the samples train the classifiers, and the
-# other half is ranked. The labels used for inference must not have been used for training.
+# There are 4000 items, 5 % of them positive. Half of the items train the classifiers, and the other
+# half is ranked. The labels used for inference must not have been used for training.
 
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
@@ -31,13 +31,13 @@ models = {
 }
 for model in models.values():
     model.fit(X_train, y_train)
-print(f"{y_test.sum()} positives among {y_test.size} samples to rank")
+print(f"{y_test.sum()} positives among {y_test.size} items to rank")
 
 # %%
 # How sure is each value?
 # -----------------------
 # A confidence interval covers the average precision of a classifier in the population from which
-# the samples were drawn. The dashed line is the expected value for a random order.
+# the items were drawn. The dashed line is the expected value by chance.
 
 import matplotlib.pyplot as plt
 
@@ -54,10 +54,10 @@ plt.show()
 # Is one better than another?
 # ---------------------------
 # The intervals of logistic regression and naive Bayes overlap, but this does not show that the two
-# are equally good. Both rank the same samples, and a positive that is difficult for one is often
-# difficult for the other. Their difference is therefore known more accurately than either value.
-# The test swaps the two ranks of each sample at random and compares the observed difference with
-# the differences after swapping.
+# are equally good. Both rank the same items, and a positive that is difficult for one is often
+# difficult for the other. Their difference is therefore known more precisely than either value. The
+# test swaps the two ranks of each item at random and compares the observed difference with the
+# differences after swapping.
 
 two = {name: models[name] for name in ("logistic regression", "naive Bayes")}
 pair = ComparisonDisplay.from_estimator(two, X_test, y_test, plot_chance_level=True, despine=True)
@@ -65,8 +65,8 @@ print(pair.results.summary())
 plt.show()
 
 # %%
-# If a fixed number of samples can be inspected, the relevant metric is the number of positives
-# among them. The dotted line marks the cut-off, here the first 100 samples.
+# If a fixed number of items can be inspected, the relevant metric is the number of positives among
+# them. The dotted line marks the cut-off, here the first 100 items.
 
 top = ComparisonDisplay.from_estimator(
     {name: models[name] for name in ("random forest", "logistic regression")},
@@ -84,8 +84,8 @@ plt.show()
 # Which may be the best?
 # ----------------------
 # With several classifiers, the p-values of all pairs are adjusted for the number of pairs. The set
-# of candidates for the best contains the truly best classifier with the stated confidence. A star
-# marks pairs that differ; names in bold are in the set.
+# of classifiers that may be best contains the truly best one with the stated confidence. A star
+# marks pairs that differ. Names in bold are in the set.
 
 from sklearn_rankinf import metric_multiple_comparison_test
 
@@ -99,7 +99,7 @@ plt.show()
 # ---------------
 # A leaderboard has more rows, and most neighbours are tied. Here are forests of 3 to 200 trees. The
 # limits of the ranks hold for all ranks together, and forests that share a letter are not
-# significantly different. Limits of ranks that overlap are no test: look at the letters.
+# significantly different. Overlapping limits of ranks are no test; look at the letters.
 
 from sklearn_rankinf import LeaderboardDisplay
 
@@ -114,6 +114,6 @@ print(board.results.leaderboard().summary())
 plt.show()
 
 # %%
-# These statements concern the three trained models, and samples like those that were ranked. Other
+# These statements concern the three trained models, and items like those that were ranked. Other
 # training data would yield other models; see :ref:`model_selection` for the conclusions that
 # cross-validation allows.

@@ -35,9 +35,9 @@ print(f"{y_test.sum()} frauds among {y_test.size} transactions")
 # %%
 # Precision against recall
 # ------------------------
-# The band of each model contains its whole true curve with a confidence of 95 %. Bands that overlap
-# do not mean that the models are equally good, because both ranked the same transactions. The
-# difference is below: where its band is above 0, the new model is better.
+# The band of each model contains its whole true curve with a confidence of 95 %. If the bands
+# overlap, the models may still differ, because both ranked the same transactions. The lower plot
+# shows the difference. Where its band is above 0, the new model is better.
 
 from sklearn_rankinf import CurveDisplay
 
@@ -45,8 +45,8 @@ CurveDisplay.from_predictions(y_test, scores, difference=True)
 plt.show()
 
 # %%
-# At small recall precision is hardly known: it depends on the few transactions at the top. A
-# bootstrap of the curve gives narrower limits there, which often miss the true curve.
+# Precision at a small recall is hardly known, because it depends on the few transactions at the
+# top. A bootstrap of the curve gives narrower limits there, which often miss the true curve.
 #
 # How many frauds are found?
 # --------------------------

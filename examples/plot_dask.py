@@ -3,17 +3,17 @@
 A ranking that does not fit into memory
 =======================================
 
-A test of a ranking does not need the labels and scores. It needs the number of samples and the
-number of positives at each distinct score. :meth:`~sklearn_rankinf.Ranking.from_dask` counts these
-numbers chunk by chunk, in the threads of one machine or on a cluster. This example tests a ranking
-of two million rows, made in chunks of 100,000. More rows take more time, but not more memory. See
+A test of a ranking does not need the labels and scores. It needs the number of items and the number
+of positives at each distinct score. :meth:`~sklearn_rankinf.Ranking.from_dask` counts these numbers
+chunk by chunk, in the threads of one machine or on a cluster. This example tests a ranking of two
+million rows, made in chunks of 100,000. More rows take more time, but not more memory. See
 :ref:`large-data`.
 """
 
 # %%
 # Labels and scores
 # -----------------
-# The arrays are lazy: nothing is computed yet. One row in ten thousand is a target, and a weak
+# The arrays are lazy: nothing is computed yet. One row in ten thousand is a positive, and a weak
 # model assigns it a slightly higher probability. The probabilities are rounded to two digits, as in
 # the output of many programs, so there are many ties.
 
@@ -31,7 +31,7 @@ print(y_score)
 # The ranking
 # -----------
 # Each chunk is reduced to its distinct scores and their counts, which are then added up. Threads do
-# the work here; with a ``dask.distributed.Client`` the workers of a cluster do.
+# the work here. With a ``dask.distributed.Client`` the workers of a cluster do it.
 
 from sklearn_rankinf import Ranking, average_precision_test
 
@@ -42,8 +42,8 @@ print(ranking)
 # %%
 # The test
 # --------
-# Is average precision (AP) better than that of random labels? The null distribution is exact, given
-# the ties, and nothing is sampled.
+# Is average precision (AP) better than chance? The null distribution is exact, given the ties, and
+# nothing is drawn at random.
 
 result = average_precision_test(ranking)
 null = result.null_distribution
@@ -54,18 +54,18 @@ print(f"z = {result.zscore:.2f}, p = {result.pvalue:.3g}")
 # The null distribution
 # ---------------------
 # How likely is an AP of at least x by chance? The exact curve falls steeply and then has a long
-# tail. With so few targets among so many rows, a single target in the first block of equal scores
-# makes the AP many standard deviations larger than the mean. This has a probability of 0.3 %, the
-# height of the long step, so a z-score of 10 means no more than p = 0.003 here.
+# tail. With so few positives among so many rows, a single positive in the first block of equal
+# scores makes the AP many standard deviations larger than the mean. This has a probability of
+# 0.3 %, the height of the long step, so a z-score of 10 means no more than p = 0.003 here.
 
 import matplotlib.pyplot as plt
 
 x = null.mean() + np.linspace(-1.0, 14.0, 61) * null.std()
 _, axis = plt.subplots(layout="constrained")
-axis.plot(x, null.pvalue(x), color="#1b1b1b", label="random labels")
+axis.plot(x, null.pvalue(x), color="#1b1b1b", label="by chance")
 axis.axvline(result.statistic, color="#d1495b", linestyle="--", label="weak model")
 axis.plot(result.statistic, result.pvalue, "o", color="#d1495b")
-axis.set(yscale="log", xlabel="x", ylabel="P(AP ≥ x)", title="Average precision of random labels")
+axis.set(yscale="log", xlabel="x", ylabel="P(AP ≥ x)", title="Average precision by chance")
 axis.ticklabel_format(axis="x", style="sci", scilimits=(-4, -4))
 axis.legend()
 plt.show()

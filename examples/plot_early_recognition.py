@@ -136,7 +136,7 @@ print(f"{results['reciprocal rank', 'early'].null_distribution.pvalue(1.0):.3f}"
 # Choose the metric before looking at the data
 # --------------------------------------------
 # The p-values of several metrics of one ranking are several tests. Each is valid, but the smallest
-# of them is not. Of 500 random rankings, how many are significant at the 5 % level by one metric
+# of them is not. Of 500 rankings of noise, how many are significant at the 5 % level by one metric
 # chosen in advance, and how many by any of six metrics (with one BEDROC)? A value is significant if
 # it exceeds ``isf(0.05)`` of the null distribution, so one critical value serves all rankings.
 

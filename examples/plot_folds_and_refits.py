@@ -5,15 +5,15 @@ One conclusion from five folds
 
 Cross-validation yields a ranking of held-out items in each fold, and every ranking has an exact
 p-value. How can the five p-values be combined? The training sets overlap, so the p-values are
-dependent and must not be multiplied. This example tests a classifier on a rare target with
+dependent and must not be multiplied. This example tests a classifier of rare positives with
 :func:`~sklearn_rankinf.cross_val_significance` in several valid ways. It then shows an invalid
 combination, and tests the winner of a search.
 """
 
 # %%
-# A rare target
-# -------------
-# There are 400 items with six features; one item in ten is a target. The targets are shifted
+# Rare positives
+# --------------
+# There are 400 items with six features. One item in ten is positive. The positives are shifted
 # slightly along the first feature. The rows are in random order.
 
 import numpy as np
@@ -21,9 +21,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
 
-def make_data(rng, shift, n_items=400, n_targets=40):
-    """Return labels in random order, and features whose first one is shifted for targets."""
-    y = rng.permutation(np.repeat([1, 0], [n_targets, n_items - n_targets]))
+def make_data(rng, shift, n_items=400, n_positives=40):
+    """Return labels in random order, and features whose first one is shifted for positives."""
+    y = rng.permutation(np.repeat([1, 0], [n_positives, n_items - n_positives]))
     X = rng.normal(size=(n_items, 6))
     X[:, 0] += shift * y
     return X, y
@@ -83,8 +83,8 @@ plt.show()
 # ------------------
 # Two other combinations are available for folds that are refitted. Twice the mean is as safe as
 # Bonferroni's rule, but rarely finds an effect that is not visible in every fold. Cauchy's
-# combination has no guarantee; its size may slightly exceed the level. The model does not have to
-# be fitted again: the result of ``cross_validate`` with estimators and indices can be reused.
+# combination has no guarantee, and its size may slightly exceed the level. The model does not have
+# to be fitted again: the result of ``cross_validate`` with estimators and indices can be reused.
 
 from sklearn.model_selection import cross_validate
 
@@ -93,14 +93,14 @@ for method in ("bonferroni", "twice_mean", "cauchy"):
     print(f"{method:12} p = {cross_val_significance(fitted, X, y, method=method).pvalue:.2g}")
 
 # %%
-# A scorer that was fitted elsewhere is different. The folds of its test data are independent, and
-# the mean over them has an exact null distribution. The scorer must be frozen; otherwise it would
+# A ranker that was fitted elsewhere is different. The folds of its test data are independent, and
+# the mean over them has an exact null distribution. The ranker must be frozen. Otherwise it would
 # be fitted again in each fold.
 
 from sklearn.frozen import FrozenEstimator
 
-scorer = FrozenEstimator(model.fit(X[:200], y[:200]))
-result = cross_val_significance(scorer, X[200:], y[200:], cv=folds, method="convolution")
+ranker = FrozenEstimator(model.fit(X[:200], y[:200]))
+result = cross_val_significance(ranker, X[200:], y[200:], cv=folds, method="convolution")
 null = result.null_distribution
 print(f"mean AP {result.statistic:.3f}, by chance {null.mean():.3f}, sd {null.std():.3f}")
 print(f"p = {result.pvalue:.2g}")
@@ -120,7 +120,7 @@ rng = np.random.default_rng(5)
 splits = StratifiedShuffleSplit(5, test_size=0.3, random_state=0)
 bonferroni, fisher = [], []
 for _ in range(80):
-    X_noise, y_noise = make_data(rng, shift=0.0, n_items=100, n_targets=25)
+    X_noise, y_noise = make_data(rng, shift=0.0, n_items=100, n_positives=25)
     noise = cross_val_significance(model, X_noise[:, :2], y_noise, cv=splits)
     bonferroni.append(noise.pvalue)
     fisher.append(combine_pvalues(noise.fold_pvalues, method="fisher").pvalue)
@@ -130,8 +130,8 @@ for name, found in (("Bonferroni", bonferroni), ("Fisher", fisher)):
 # %%
 # The winner of a search
 # ----------------------
-# The best of many candidates has a high score even for noise. In this example, a search over
-# neighbours and weights runs on labels that are noise. The best score alone is misleading.
+# The best of many parameter settings has a high score even for noise. In this example, a search
+# over neighbours and weights runs on labels that are noise. The best score alone is misleading.
 # :func:`~sklearn_rankinf.search_permutation_test` also runs the search on permuted labels and
 # compares the observed best score with the best scores of those searches.
 
@@ -140,7 +140,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from sklearn_rankinf import search_permutation_test
 
-X_noise, y_noise = make_data(np.random.default_rng(0), shift=0.0, n_items=120, n_targets=30)
+X_noise, y_noise = make_data(np.random.default_rng(0), shift=0.0, n_items=120, n_positives=30)
 search = GridSearchCV(
     KNeighborsClassifier(),
     {"n_neighbors": [1, 3, 7, 15, 31], "weights": ["uniform", "distance"]},
@@ -149,13 +149,13 @@ search = GridSearchCV(
 )
 tested = search_permutation_test(search, X_noise, y_noise, n_resamples=39)
 low, high = tested.pvalue_interval()
-print(f"best AP {tested.statistic:.3f} with {y_noise.mean():.0%} targets")
+print(f"best AP {tested.statistic:.3f} with {y_noise.mean():.0%} positives")
 print(f"p = {tested.pvalue:.3f}, 95 % interval of its Monte Carlo error {low:.2f} to {high:.2f}")
 
 # %%
-# The choice of the winner can prefer simple candidates: a search accepts a rule as ``refit``. The
-# rule of this example selects the largest number of neighbours whose mean over the folds is within
-# one standard error of the best mean.
+# The choice of the winner can prefer simple models: a search accepts a rule as ``refit``. The rule
+# of this example selects the largest number of neighbours whose mean over the folds is within one
+# standard error of the best mean.
 
 from sklearn_rankinf import average_precision_significance_scorer
 

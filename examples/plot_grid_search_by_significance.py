@@ -3,22 +3,22 @@
 A grid search scored by significance
 ====================================
 
-A search over parameters needs a score. For rare targets the usual score is average precision (AP).
-But an AP of 0.3 has no fixed meaning. With 3 targets among 100 items, one random ranking in thirty
-reaches it; with 30 targets among 1000, fewer than one in a billion do. The evidence against chance,
-−log10 p, is comparable between folds and data sets.
+A search over parameters needs a score. For rare positives the usual score is average precision
+(AP). But an AP of 0.3 has no fixed meaning. With 3 positives among 100 items, one ranking in thirty
+reaches it by chance. With 30 positives among 1000, fewer than one in a billion do. The evidence
+against chance, −log10 p, is comparable between folds and data sets.
 :func:`~sklearn_rankinf.average_precision_significance_scorer` provides it for every scikit-learn
 tool with a ``scoring`` argument.
 
-This example runs such a search on a rare target, shows why the p-values of a search must not come
+This example runs such a search for rare positives, shows why the p-values of a search must not come
 from a few hundred permutations, and explains what the numbers of a search do not show.
 """
 
 # %%
-# A rare target
-# -------------
-# The data set has 2000 items with 20 features; about one item in thirty is a target, and the
-# targets form several groups. 40 % of the items are held out and not used in the search.
+# Rare positives
+# --------------
+# The data set has 2000 items with 20 features; about one item in thirty is positive, and the
+# positives form several groups. 40 % of the items are held out and not used in the search.
 
 from sklearn.datasets import make_classification
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
@@ -36,14 +36,14 @@ X, y = make_classification(
 X_search, X_test, y_search, y_test = train_test_split(
     X, y, test_size=0.4, stratify=y, random_state=0
 )
-print(f"search: {y_search.sum()} targets among {len(y_search)} items")
-print(f"held out: {y_test.sum()} targets among {len(y_test)} items")
+print(f"search: {y_search.sum()} positives among {len(y_search)} items")
+print(f"held out: {y_test.sum()} positives among {len(y_test)} items")
 
 # %%
 # The search
 # ----------
-# One argument makes it a search by significance. Stratified folds distribute the few targets
-# evenly: each fold tests a ranking of 240 items with 8 targets.
+# One argument makes it a search by significance. Stratified folds distribute the few positives
+# evenly. Each fold tests a ranking of 240 items with 8 positives.
 
 from sklearn_rankinf import average_precision_significance_scorer
 
@@ -81,8 +81,8 @@ print(f"{len(caught)} warnings such as:\n{caught[0].message}")
 # %%
 # A permutation p-value is (b + 1)/(B + 1), where b of the B random labellings are at least as good
 # as the observed one. It is never below 1/(B + 1), here 0.001. If all five folds are at this lower
-# limit, the mean of −log10 p is exactly 3, however good the candidate is. The two plots show the
-# same candidates on the same folds.
+# limit, the mean of −log10 p is exactly 3, however good the parameter setting is. The two plots
+# show the same settings on the same folds.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -109,22 +109,22 @@ figure.colorbar(image, ax=axes, label="mean of −log10 p over five folds")
 plt.show()
 
 # %%
-# Many candidates tie under permutation, and a search breaks ties by selecting the first. The search
-# by permutation and the exact p-values select the following candidates, listed with their exact
+# Many parameter settings tie under permutation, and a search selects the first of them. The search
+# by permutation and the exact p-values select the following settings, listed with their exact
 # evidence and their average precision over the same folds:
 
 permutation = both.cv_results_["mean_test_neg_log10_pvalue_permutation"]
 exact = both.cv_results_["mean_test_neg_log10_pvalue_analytic"]
 ap = both.cv_results_["mean_test_statistic"]
 tied = np.flatnonzero(permutation >= permutation.max() - 1e-9)
-print(f"{tied.size} of {permutation.size} candidates share the best permutation score")
-for name, candidate in (("by permutation", tied[0]), ("by exact p-value", np.argmax(exact))):
-    parameters = both.cv_results_["params"][candidate]
-    print(f"{name:17} {parameters}: exact {exact[candidate]:.2f}, AP {ap[candidate]:.3f}")
+print(f"{tied.size} of {permutation.size} parameter settings share the best permutation score")
+for name, setting in (("by permutation", tied[0]), ("by exact p-value", np.argmax(exact))):
+    parameters = both.cv_results_["params"][setting]
+    print(f"{name:17} {parameters}: exact {exact[setting]:.2f}, AP {ap[setting]:.3f}")
 
 # %%
-# More permutations lower the limit, but slowly. The exact p-values of the best candidate show how
-# many permutations would be needed in each fold to resolve them.
+# More permutations lower the limit, but slowly. The exact p-values of the best parameter setting
+# show how many permutations would be needed in each fold to resolve them.
 
 best = int(np.argmax(exact))
 for fold in range(folds.get_n_splits()):
@@ -135,15 +135,15 @@ for fold in range(folds.get_n_splits()):
 # %%
 # What do these numbers not show?
 # -------------------------------
-# The mean of −log10 p over the folds ranks the candidates. It is not a measure of evidence, and 10
-# to the power of minus this mean is not a p-value, for three reasons. A mean of logarithms of
-# p-values is not the logarithm of a p-value. The folds share training data, so their p-values are
-# not independent. And the winner was selected because its numbers are large: the best of twenty
-# candidates looks good even if all twenty rank at random.
+# The mean of −log10 p over the folds ranks the parameter settings. It is not a measure of evidence,
+# and 10 to the power of minus this mean is not a p-value, for three reasons. A mean of logarithms
+# of p-values is not the logarithm of a p-value. The folds share training data, so their p-values
+# are not independent. And the winner was selected because its numbers are large: the best of twenty
+# settings looks good even if all twenty rank no better than chance.
 #
 # Two conclusions are valid. The first uses Bonferroni's rule, which holds for p-values with any
-# dependence: the smallest p-value times their number. For one candidate that was fixed in advance
-# this number is five, one for each fold. For the winner of a search the p-values of all candidates
+# dependence: the smallest p-value times their number. For one setting that was fixed in advance
+# this number is five, one for each fold. For the winner of a search the p-values of all settings
 # count:
 
 n_pvalues = exact.size * folds.get_n_splits()
@@ -154,7 +154,7 @@ smallest = min(
 print(f"{n_pvalues} p-values, the smallest {smallest:.1e}: Bonferroni {n_pvalues * smallest:.1e}")
 
 # %%
-# This p-value shows that some candidate on some fold is better than chance. The rule has little
+# This p-value shows that some setting on some fold is better than chance. The rule has little
 # power, and it does not test the fitted winner.
 #
 # The second uses held-out data that took no part in the search. A single test of the refitted
@@ -182,5 +182,5 @@ plt.show()
 # %%
 # None of the random labellings comes near the observed value, so a permutation test could only have
 # reported p = 0.0001. The normal approximation has the correct mean and standard deviation, but its
-# p-value would be wrong by many orders of magnitude. The test shows that the ranking is not random.
-# The adjusted AP shows how good it is.
+# p-value would be wrong by many orders of magnitude. The test shows that the ranking is better than
+# chance. The adjusted AP shows how good it is.

@@ -4,10 +4,10 @@ How many hits among the first k are significant?
 ================================================
 
 A screening campaign can test 50 compounds; an auditor can read 100 files. The value of a ranking is
-then the number of targets among the first k items, the hits. If 4 of the first 50 items are
-targets, is this better than a random selection of 50 items? This example computes the number of
-hits needed for every k, compares the exact numbers with two textbook approximations [1]_, tests an
-observed ranking, and shows the effects of tied scores and of a free choice of k.
+then the number of positives among the first k items, the hits. If 4 of the first 50 items are
+positive, is this better than chance? This example computes the number of hits needed for every k,
+compares the exact numbers with two textbook approximations [1]_, tests an observed ranking, and
+shows the effects of tied scores and of a free choice of k.
 
 .. [1] S. A. Macskassy (2005). Significance testing against the random model for scoring models on
    top k predictions. Working paper CeDER-05-09, Stern School of Business, New York University.
@@ -16,7 +16,7 @@ observed ranking, and shows the effects of tied scores and of a free choice of k
 # %%
 # Hits needed
 # -----------
-# There are 2000 items, 40 of them targets. For a random ranking, the hits among the first k have a
+# There are 2000 items, 40 of them positive. By chance the hits among the first k have a
 # hypergeometric distribution. :func:`~sklearn_rankinf.min_hits_at_k` returns the smallest number of
 # hits with a p-value of at most ``alpha``. It accepts arrays:
 
@@ -36,11 +36,11 @@ for alpha in (0.05, 0.001):
 # %%
 # The two approximations fail in different places. The normal approximation has the exact mean and
 # variance and a continuity correction, but its tail is too thin where few hits are expected. At the
-# top of the list it requires one hit too few at many k, so random rankings are significant too
-# often. The binomial approximation assumes sampling with replacement, as if a target could be found
-# twice. This has no effect at the top. Further down, where a large part of the list has been
+# top of the list it requires one hit too few at many k, so rankings of noise are significant too
+# often. The binomial approximation assumes sampling with replacement, as if a positive could be
+# found twice. This has no effect at the top. Further down, where a large part of the list has been
 # selected, it requires too many hits. At k = 1200 and the 0.1 % level it requires 41 hits, more
-# than the number of targets, so no number of hits is significant.
+# than the number of positives, so no number of hits is significant.
 #
 # The difference from the exact number, for every k up to 1600:
 
@@ -88,7 +88,7 @@ plt.show()
 # An observed ranking
 # -------------------
 # A model is fitted on one half of a data set and ranks the other half, in which 40 of 2000 items
-# are targets.
+# are positive.
 
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
@@ -100,11 +100,11 @@ X, y = make_classification(
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
 model = LogisticRegression(class_weight="balanced").fit(X_train, y_train)
 y_score = model.decision_function(X_test)
-print(f"{y_test.sum()} targets among {y_test.size} items")
+print(f"{y_test.sum()} positives among {y_test.size} items")
 
 # %%
 # Recall at k and precision at k have the same test. They report the hits as a fraction of the
-# targets, or as a fraction of the first k items. k may also be a fraction of the list.
+# positives, or as a fraction of the first k items. k may also be a fraction of the list.
 
 from sklearn_rankinf import metric_test, recall_at_k_test
 
@@ -144,7 +144,7 @@ plt.show()
 # Choose k before looking at the data
 # -----------------------------------
 # Each p-value is valid for a k that was fixed in advance. Reporting the k at which the curve looks
-# best is a multiple test. A simulation shows the size of the effect: of 2000 random rankings, how
+# best is a multiple test. A simulation shows the size of the effect: of 2000 rankings of noise, how
 # many reach the 5 % curve somewhere among the first 200 ranks?
 
 rng = np.random.default_rng(0)
@@ -158,11 +158,11 @@ for _ in range(2000):
 print(f"at k = 50: {at_fifty / 2000:.1%}; somewhere up to k = 200: {somewhere / 2000:.1%}")
 
 # %%
-# At a fixed k, random rankings are significant less often than the nominal 5 %, because hits are
+# At a fixed k, rankings of noise are significant less often than the nominal 5 %, because hits are
 # integers. At a k that is chosen after looking at the data, they are significant far more often.
-# :func:`~sklearn_rankinf.top_k_significance_curve` has a simultaneous bound: random rankings reach
-# it anywhere no more often than the level. With this bound k may be chosen from the curve; see
-# :ref:`top-k` and :ref:`sphx_glr_auto_examples_plot_screening_campaign.py`.
+# :func:`~sklearn_rankinf.top_k_significance_curve` has a simultaneous bound: rankings of noise
+# reach it anywhere no more often than the level. With this bound k may be chosen from the curve;
+# see :ref:`top-k` and :ref:`sphx_glr_auto_examples_plot_screening_campaign.py`.
 #
 # Tied scores across rank k
 # -------------------------

@@ -1,14 +1,14 @@
 """
-========================================
-LAGO, a classifier made for rare targets
-========================================
+==========================================
+LAGO, a classifier made for rare positives
+==========================================
 
 Most classifiers are designed to separate classes, and their rankings are a by-product. LAGO [1]_ is
-designed to rank samples when positives are rare. It places a kernel on each positive, with a width
+designed to rank items when positives are rare. It places a kernel on each positive, with a width
 determined by the distance to the nearest negatives. LAGO is not part of scikit-learn. This example
 implements it as a scikit-learn estimator and tunes it by average precision with
 :class:`~sklearn.model_selection.GridSearchCV`. It then compares LAGO with three other classifiers.
-Is each better than chance? At which cut-offs? How accurate is its average precision? Which
+Is each better than chance? At which cut-offs? How precise is its average precision? Which
 classifiers may be the best?
 
 .. [1] M. Zhu, W. Su and H. A. Chipman (2006). LAGO: A computationally efficient approach for
@@ -18,7 +18,7 @@ classifiers may be the best?
 # %%
 # The estimator
 # -------------
-# The score of a sample :math:`x` is the mean of one kernel for each of the :math:`m` positives
+# The score of an item :math:`x` is the mean of one kernel for each of the :math:`m` positives
 # :math:`x_i` of the training data,
 #
 # .. math:: f(x) = \frac{1}{m} \sum_{i=1}^m K\!\left(\frac{\lVert x - x_i\rVert}{\alpha r_i}\right),
@@ -71,7 +71,7 @@ class LAGO(ClassifierMixin, BaseEstimator):
     radii_ : ndarray of shape (n_positives,) or (n_positives, n_features)
         The radii of the positives, without the factor `alpha`.
     threshold_ : float
-        Samples with a score above the threshold are predicted to be positive.
+        Items with a score above the threshold are predicted to be positive.
 
     Notes
     -----
@@ -79,7 +79,7 @@ class LAGO(ClassifierMixin, BaseEstimator):
     a feature. It is replaced by the smallest nonzero radius of the other positives (for the same
     feature), or by 1 if there is none.
 
-    The threshold is chosen so that the number of training samples above it equals the number of
+    The threshold is chosen so that the number of training items above it equals the number of
     positives, as nearly as ties allow. It does not affect the ranking.
     """
 
@@ -105,10 +105,10 @@ class LAGO(ClassifierMixin, BaseEstimator):
         return self
 
     def score_samples(self, X):
-        """Return the mean kernel of each sample, between 0 and 1."""
+        """Return the mean kernel of each item, between 0 and 1."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        # A batch needs one number per sample and positive, within scikit-learn's working memory.
+        # A batch needs one number per item and positive, within scikit-learn's working memory.
         row_bytes = X.itemsize * len(self.positives_)
         batch_size = max(1, int(get_config()["working_memory"] * 2**20 // row_bytes))
         batches = gen_batches(len(X), batch_size)
@@ -124,7 +124,7 @@ class LAGO(ClassifierMixin, BaseEstimator):
         return np.log(scores) - np.log(self.threshold_)
 
     def predict(self, X):
-        """Return the label of each sample: positive if its score is above the threshold."""
+        """Return the label of each item: positive if its score is above the threshold."""
         above = self.decision_function(X) > 0
         return self.classes_[above.astype(int)]
 
@@ -210,12 +210,11 @@ axis.legend(loc="lower right")
 plt.show()
 
 # %%
-# A rare target
-# -------------
-# There are 6000 samples with six features, 3 % of them positive. Negatives are normally
-# distributed. Positives are in five pockets among the negatives, so the neighbours of a positive
-# are often positive as well. Half of the samples train the classifiers, and the other half is
-# ranked.
+# Rare positives
+# --------------
+# There are 6000 items with six features, 3 % of them positive. Negatives are normally distributed.
+# Positives are in five pockets among the negatives, so the neighbours of a positive are often
+# positive as well. Half of the items train the classifiers, and the other half is ranked.
 
 from sklearn.model_selection import train_test_split
 
@@ -232,7 +231,7 @@ def make_pockets(n_samples, n_positives, n_features, n_pockets, spread, random_s
 
 X, y = make_pockets(6000, 180, n_features=6, n_pockets=5, spread=0.6, random_state=0)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
-print(f"{y_test.sum()} positives among {y_test.size} samples to rank")
+print(f"{y_test.sum()} positives among {y_test.size} items to rank")
 
 # %%
 # Tuning by average precision
@@ -254,7 +253,7 @@ lago_grid = {
     "alpha": [0.5, 1.0, 2.0, 4.0],
     "kernel": ["triangular", "gaussian"],
 }
-candidates = {
+classifiers = {
     "sLAGO": (LAGO(adaptive="spherical"), lago_grid),
     "eLAGO": (LAGO(adaptive="elliptical"), lago_grid),
     "nearest neighbours": (
@@ -269,7 +268,7 @@ candidates = {
 }
 folds = StratifiedKFold(5, shuffle=True, random_state=0)
 models = {}
-for name, (classifier, parameters) in candidates.items():
+for name, (classifier, parameters) in classifiers.items():
     search = GridSearchCV(
         make_pipeline(StandardScaler(), classifier),
         {f"{type(classifier).__name__.lower()}__{key}": value for key, value in parameters.items()},
@@ -286,14 +285,14 @@ for name, (classifier, parameters) in candidates.items():
 #
 # Better than chance?
 # -------------------
-# Under the null hypothesis every set of 90 samples is equally likely to be the positives. The
+# Under the null hypothesis every set of 90 items is equally likely to be the positives. The
 # p-values are exact.
 
 from sklearn_rankinf import TopKSignificanceDisplay, average_precision_test
 
 
 def scores_of(model):
-    """Return the scores of the test samples from the available method of the model."""
+    """Return the scores of the test items from the available method of the model."""
     if hasattr(model, "decision_function"):
         return model.decision_function(X_test)
     return model.predict_proba(X_test)[:, 1]
@@ -307,22 +306,22 @@ for name, y_score in y_scores.items():
 # The next plot shows at which cut-offs. A ranker that reaches its simultaneous bound at some k is
 # better than chance at the level of the bound. The list may be cut at any of these k, even if k is
 # chosen after looking at the data; bars mark these k. Each bound has a level of 1 %. If all five
-# rankers were random, the probability that one or more reaches its bound anywhere would be at most
+# rankings were noise, the probability that one or more reaches its bound anywhere would be at most
 # 5 %.
 
 top = TopKSignificanceDisplay.from_estimator(models, X_test, y_test, alpha=0.01, despine=True)
 plt.show()
 
 # %%
-# All five reach their bounds from the first few samples on. Their curves cross, and none is the
-# highest at every k. The straight end of the curve of nearest neighbours is a block of samples with
+# All five reach their bounds from the first few items on. Their curves cross, and none is the
+# highest at every k. The straight end of the curve of nearest neighbours is a block of items with
 # equal scores, none of whose neighbours is positive. Cut-offs inside this block are not compared
 # with the bound.
 #
 # How sure is each value?
 # -----------------------
 # The following intervals cover the average precision of each model in the population from which the
-# samples were drawn:
+# items were drawn:
 
 from sklearn_rankinf import ComparisonDisplay, IntervalDisplay, metric_multiple_comparison_test
 
@@ -336,19 +335,20 @@ plt.show()
 # %%
 # Which may be the best?
 # ----------------------
-# Most of the intervals overlap, but all five models rank the same samples, and their differences
-# are known more accurately than the values. The p-values are adjusted for the number of pairs. A
-# star marks pairs that differ; names in bold may be the best.
+# Most of the intervals overlap, but all five models rank the same items, and their differences are
+# known more precisely than the values. The p-values are adjusted for the number of pairs. A star
+# marks pairs that differ. Names in bold may be the best.
 
 pairs = ComparisonDisplay(metric_multiple_comparison_test(y_test, y_scores)).plot()
 print(pairs.results.summary())
 plt.show()
 
 # %%
-# On these samples nearest neighbours has the largest average precision, and it is the only model in
+# On these items nearest neighbours has the largest average precision, and it is the only model in
 # the set. LAGO with one radius for each positive has the second largest. It differs from nearest
 # neighbours and from LAGO with a radius for each feature, but not significantly from the other two.
-# A method that was designed for rare targets is not necessarily the best for a given data set.
+# A classifier that was designed for rare positives is not necessarily the best for a given data
+# set.
 #
 # These statements concern five trained models, each tuned over a small grid, and one simulated
 # population. Pockets of a different shape or number may reverse the order.

@@ -86,6 +86,6 @@ figure.supxlabel("average precision")
 figure.supylabel("p-value")
 
 # %%
-# An average hides classes that are no better than chance; the p-values of the classes identify
+# An average hides classes that are no better than chance. The p-values of the classes identify
 # them. The p-values do not show how good the other classes are. For that use AP itself, or the
 # adjusted value, which is 0 at chance and 1 for a perfect ranking.

@@ -37,8 +37,8 @@ print(answered.value_counts())
 # %%
 # The pipeline and the search
 # ---------------------------
-# The labels are text, so the scorer needs ``pos_label``. The search selects the candidate with the
-# strongest evidence against chance.
+# The labels are text, so the scorer needs ``pos_label``. The search selects the parameter setting
+# with the strongest evidence against chance.
 
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -89,7 +89,7 @@ for k in (50, 100, 200):
 
 # %%
 # The fields of the results are plain arrays or numbers, so a dict comprehension collects them in a
-# table. Here the model is compared with a simple rule: write first to those who bought last.
+# table. Here the model is compared with a simple rule, to write first to those who bought last.
 
 rankings = {"model": score, "last purchase": -new_customers["months_since_purchase"]}
 tests = {

@@ -96,7 +96,7 @@ plt.show()
 # ---------------------------
 # The replicates of a compound rank each other. Their average precisions are therefore dependent,
 # and the mean of six varies more than that of six independent queries. A test of the mean that
-# assumes independence rejects too often. The compounds that do nothing show it:
+# assumes independence rejects too often. The compounds that do nothing show how often:
 
 from sklearn_rankinf import metric_null_distribution
 
@@ -107,9 +107,9 @@ is_idle = share == 0.0
 print(f"idle compounds with p <= 0.05, as if independent: {np.mean(of_mean[is_idle] <= 0.05):.2f}")
 
 # %%
-# The smallest of the six p-values, times six, is valid whatever the dependence is (Bonferroni).
-# Exact p-values are small enough for that; those of 9,999 labellings would hardly be, once they are
-# adjusted for the number of compounds.
+# The smallest of the six p-values, times six, is valid under any dependence (Bonferroni). Exact
+# p-values are small enough for that. Those of 9,999 labellings hardly are, after the adjustment for
+# the number of compounds.
 
 from scipy.stats import false_discovery_control
 

@@ -5,9 +5,9 @@ Is a retrieval run better than chance?
 
 A search engine answers 60 queries, each with a ranking of documents, few of which are relevant.
 Mean average precision (MAP) is the mean of the average precisions (AP) of the queries. This example
-tests MAP against random labelling and finds the queries that are better than chance, with an
-adjustment for their number. It then shows what goes wrong if all queries rank the same documents
-and the test assumes independence.
+tests whether MAP is better than chance, and finds the queries for which AP is, with an adjustment
+for their number. It then shows what goes wrong if all queries rank the same documents and the test
+assumes independence.
 """
 
 # %%
@@ -81,8 +81,8 @@ print(f"normal p = {norm.sf(result.zscore):.1e}")
 # %%
 # The queries
 # -----------
-# A significant MAP shows that the run is not random, but not which queries it answers. Every query
-# has an AP, an exact p-value and adjusted p-values. ``to_frame`` returns them as a
+# A significant MAP shows that the run is better than chance, but not which queries it answers.
+# Every query has an AP, an exact p-value and adjusted p-values. ``to_frame`` returns them as a
 # pandas data frame. The ten smallest p-values:
 
 columns = result.to_frame()
@@ -97,7 +97,7 @@ for i in np.argsort(columns["pvalue"])[:10]:
     )
 
 # %%
-# AP values of different queries are not comparable, because the value under chance depends on the
+# AP values of different queries are not comparable, because the value by chance depends on the
 # numbers of documents and of relevant documents.
 #
 # Of 60 queries, some that are noise have p < 0.05 by chance. The adjustments control the false
@@ -114,7 +114,7 @@ for name, adjusted in (
     print(f"{name:14}{found.sum():3d} found, {np.sum(found & has_signal):3d} of them with a signal")
 
 # %%
-# The 5 % are an expectation; the fraction in one run may be larger. BH compares the sorted p-values
+# The 5 % are an expectation. The fraction in one run may be larger. BH compares the sorted p-values
 # with a line through the origin and selects all up to the last one below the line.
 
 order = np.argsort(result.query_pvalue)

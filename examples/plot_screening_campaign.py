@@ -7,7 +7,7 @@ A laboratory searches for compounds that inhibit an enzyme. A docking program ra
 The laboratory first validates the program on 5000 compounds, all of which are assayed. Before the
 study, it asks how many active compounds are needed to show that the ranking is better than chance.
 After the study, it asks how far down the list compounds should be tested, and how large the
-enrichment over random selection is. All data are simulated.
+enrichment over chance is. All data are simulated.
 """
 
 # %%
@@ -79,9 +79,9 @@ score = rng.normal(size=5000)
 score[:12] += 2.2
 
 # %%
-# Down to which rank is the list better than random selection? The pointwise bound answers the
-# question for a number of compounds that was fixed in advance. The simultaneous bound holds for all
-# numbers up to 2000 at once, so the number may be chosen from the curve.
+# Down to which rank is the list better than chance? The pointwise bound answers the question for a
+# number of compounds that was fixed in advance. The simultaneous bound holds for all numbers up to
+# 2000 at once, so the number may be chosen from the curve.
 
 from sklearn_rankinf import TopKSignificanceDisplay
 
@@ -101,7 +101,7 @@ display.plot(y_axis="recall", log_scale=False, despine=True)
 plt.show()
 
 # %%
-# 100 assays find two of every ten actives. Further assays find hardly more than random selection. A
+# 100 assays find two of every ten actives. Further assays find hardly more than by chance. A
 # cumulative count does not show this: the lead of the first 100 is still visible at 700. In
 # numbers:
 
@@ -139,7 +139,7 @@ print(enrichment.summary())
 # %%
 # The report also contains one p-value for the whole list, wherever its top ends. The smallest of
 # all p-values is not itself a p-value. The minimum hypergeometric test computes the probability
-# that a random ranking has one as small.
+# that a ranking has one as small by chance.
 
 from sklearn_rankinf import minimum_hypergeometric_test
 
@@ -156,6 +156,6 @@ print(
     f"{enrichment.statistic:.0f} (95 % confidence interval {enrichment.low:.0f} to "
     f"{enrichment.high:.0f}).\nActives were concentrated at the top of the list (minimum "
     f"hypergeometric test over the first {top.max_rank} ranks, p = {top.pvalue:.0e}).\nThe list "
-    f"beat random selection at all cuts from {first} to {last} compounds, at 5 % over all cuts up "
+    f"was better than chance at all cuts from {first} to {last} compounds, at 5 % over all cuts up "
     f"to {curve.k[-1]}."
 )

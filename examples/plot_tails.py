@@ -4,8 +4,8 @@ The tail of average precision, four ways
 ========================================
 
 P-values are upper tail probabilities. Distributions with the same mean and standard deviation
-differ most in the tail. This example computes the upper tail of average precision (AP) under random
-labelling for three problem sizes: exactly, by the normal approximation, by the Pearson type III
+differ most in the tail. This example computes the upper tail of average precision (AP) by chance
+for three problem sizes: exactly, by the normal approximation, by the Pearson type III
 approximation, which also has the exact skewness, and by permutation. See
 :ref:`exact-null-distribution` for the computation of the exact curve and its accuracy.
 """

@@ -5,23 +5,23 @@ The winner's curse: testing the best of fifty models
 
 Fifty models are compared on the same held-out items, and the best one is reported with its p-value.
 That p-value is the probability that a model fixed in advance does so well by chance. The best of
-fifty was not fixed in advance: it does well even if all fifty rank at random. This example shows
-how often the best model appears significant, and how :func:`~sklearn_rankinf.best_candidate_test`
-takes the selection into account.
+fifty was not fixed in advance: it does well even if all fifty rank no better than chance. This
+example shows how often the best model appears significant, and how
+:func:`~sklearn_rankinf.best_candidate_test` takes the selection into account.
 """
 
 # %%
-# Fifty candidates on one data set
-# --------------------------------
-# There are 300 held-out items, 15 of them targets. Every candidate is noise. Half of the variance
-# of the scores is common to all candidates, as with models that were trained on the same data.
+# Fifty models on one data set
+# ----------------------------
+# There are 300 held-out items, 15 of them positive. Every model is noise. Half of the variance of
+# the scores is common to all models, as if they were trained on the same data.
 
 import numpy as np
 
-N_SAMPLES, N_POSITIVES, N_CANDIDATES = 300, 15, 50
+N_SAMPLES, N_POSITIVES, N_MODELS = 300, 15, 50
 rng = np.random.default_rng(3)
-scores = rng.normal(size=(N_SAMPLES, 1)) + rng.normal(size=(N_SAMPLES, N_CANDIDATES))
-names = [f"model {number:02d}" for number in range(N_CANDIDATES)]
+scores = rng.normal(size=(N_SAMPLES, 1)) + rng.normal(size=(N_SAMPLES, N_MODELS))
+names = [f"model {number:02d}" for number in range(N_MODELS)]
 
 
 def random_labels():
@@ -30,7 +30,7 @@ def random_labels():
 
 
 # %%
-# The scores are an array with one column per candidate, a data frame, or a dict.
+# The scores are an array with one column per model, a data frame, or a dict.
 
 from sklearn_rankinf import best_candidate_test
 
@@ -45,10 +45,10 @@ for index in np.argsort(-result.zscore)[:6]:
     )
 
 # %%
-# ``pvalue_unadjusted`` is the exact p-value of each candidate as if it had been fixed in advance.
-# ``pvalue`` compares each candidate with the best of all fifty under random labels, the same for
-# all candidates. The unadjusted p-value of the winner would be reported as a discovery. The
-# adjusted p-values come from 9999 random labellings, and an interval gives their Monte Carlo error:
+# ``pvalue_unadjusted`` is the exact p-value of each model as if it had been fixed in advance.
+# ``pvalue`` compares each model with the best of all fifty under random labels, the same for all
+# models. The unadjusted p-value of the winner would be reported as a discovery. The adjusted
+# p-values come from 9999 random labellings, and an interval gives their Monte Carlo error:
 
 low, high = result.pvalue_interval()
 best = result.best_index
@@ -58,8 +58,8 @@ print(f"{high[best]:.4f} with 95 % confidence")
 # %%
 # Many data sets
 # --------------
-# The result of one data set may be chance. The same candidates are therefore tested with 300 sets
-# of random labels. A valid p-value is at most 0.05 in 5 % of them.
+# The result of one data set may be chance. The same models are therefore tested with 300 sets of
+# random labels. A valid p-value is at most 0.05 in 5 % of them.
 
 N_DATA_SETS = 300
 naive, adjusted = np.empty(N_DATA_SETS), np.empty(N_DATA_SETS)
@@ -101,7 +101,7 @@ plt.show()
 # %%
 # One real signal
 # ---------------
-# The adjustment does not hide a real effect. One of the fifty candidates now has a signal:
+# The adjustment does not hide a real effect. One of the fifty models now has a signal:
 
 signal = scores.copy()
 signal[:, 7] += 2.5 * y_true
@@ -110,6 +110,6 @@ print(f"best: {names[found.best_index]}, unadjusted p {found.pvalue_unadjusted.m
 print(f"adjusted p {found.pvalue.min():.4f}, second best {np.sort(found.pvalue)[1]:.2f}")
 
 # %%
-# All of this requires labels that were not used to train any of the candidates. Out-of-fold scores
-# of a cross-validation violate this: the labels that are tested were used to train the models of
-# the other folds, and noise is significant too often. See :ref:`selection` for measured rates.
+# All of this requires labels that were not used to train any of the models. Out-of-fold scores of a
+# cross-validation violate this: the labels that are tested were used to train the models of the
+# other folds, and noise is significant too often. See :ref:`selection`.

@@ -3,12 +3,12 @@
 The simulation study of Zhang and Su, exactly
 =============================================
 
-Zhang and Su [1]_ study average precision (AP) under random selection, with a normal approximation
-and a simulation. This example repeats their simulation study, Table III and Figure 1, and compares
-four null distributions: the exact one, the permutation distribution, the normal approximation with
-the paper's approximate mean and variance, where equation (13) is a reconstruction (see
-:ref:`theory`), and the normal approximation with the exact mean and variance. Some numbers of the
-paper are misprints, which are marked.
+Zhang and Su [1]_ study average precision (AP) by chance, with a normal approximation and a
+simulation. This example repeats their simulation study, Table III and Figure 1, and compares four
+null distributions: the exact one, the permutation distribution, the normal approximation with the
+paper's approximate mean and variance, where equation (13) is a reconstruction (see :ref:`theory`),
+and the normal approximation with the exact mean and variance. Some numbers of the paper are
+misprints, which are marked.
 
 .. [1] P. Zhang and W. Su (2012). Statistical inference on recall, precision and average precision
    under random selection. *9th International Conference on Fuzzy Systems and Knowledge Discovery
@@ -18,8 +18,8 @@ paper are misprints, which are marked.
 # %%
 # The simulation
 # --------------
-# Random selection places ``n_positives`` targets on ranks drawn without replacement. The simulation
-# uses only NumPy, not the package.
+# By chance the ``n_positives`` positives have ranks that are drawn without replacement. The
+# simulation uses only NumPy, not the package.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,7 +30,7 @@ QUANTILES = (0.025, 0.5, 0.975)
 
 
 def simulate_average_precision(n_samples, n_positives, n_draws, rng):
-    """Return the AP of random selections, straight from its definition."""
+    """Return the AP of random labellings, straight from its definition."""
     precision_at = np.arange(1, n_positives + 1)
     values = np.empty(n_draws)
     for draw in range(n_draws):
@@ -165,7 +165,7 @@ for axis, setting in zip(axes, SETTINGS, strict=True):
     axis.spines[["top", "right"]].set_visible(False)
 axes[0].set_ylabel("density")
 axes[0].legend(frameon=False, fontsize=9, loc="upper right")
-figure.suptitle("Average precision under random selection")
+figure.suptitle("Average precision by chance")
 plt.show()
 
 # %%
@@ -196,7 +196,7 @@ axis.semilogy(
 )
 axis.set(
     xlabel="z = (AP − exact mean) / exact standard deviation",
-    ylabel="P(AP ≥ x) under random selection",
+    ylabel="P(AP ≥ x) by chance",
     ylim=(1e-12, 2),
     xlim=(0, 8),
     title="Upper tail at n = 1000, m = 100",
