@@ -14,7 +14,7 @@ value
 Where that takes long, a value has a contour of the paths that carry its tail (`tail_of_paths`).
 
 The terms of the stated error are the parts of `ErrorEstimate`. Implements "Contour inversion" in
-doc/theory.rst, equations ``contour`` to ``reflected``.
+doc/theory.rst, equations ``contour`` to ``inversion``.
 """
 
 from __future__ import annotations

@@ -11,8 +11,7 @@ of hits to another, two passes over all cells bound the weight, whatever the sea
   of its two ends: two numbers for each cell bound the weights of all paths to it, and from it.
 
 In a tail each step has the best of some tilts (Chernoff's bound). Steps with next to nothing are
-left out first, which lowers the bounds of the others. See "Band-limited bounds" in doc/theory.rst,
-equation ``cells``.
+left out first, which lowers the bounds of the others. See "Band-limited bounds" in doc/theory.rst.
 """
 
 from __future__ import annotations
