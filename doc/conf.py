@@ -21,8 +21,7 @@ extensions = [
     "sphinx-mathjax-offline",
 ]
 templates_path = ["_templates"]
-# Tables are included by their pages.
-exclude_patterns = ["_build", "*_table.rst"]
+exclude_patterns = ["_build"]
 
 autosummary_generate = True
 # Types are in the docstrings, in words; the annotations in signatures would say them twice.
