@@ -1,4 +1,4 @@
-"""Exact inference on rankings of rare targets, inside scikit-learn's tools.
+"""Exact inference on rankings of rare positives, inside scikit-learn's tools.
 
 The public names are those of the stub ``__init__.pyi``; each is imported when it is first used.
 """

@@ -18,7 +18,7 @@ from sklearn_rankinf import __version__
 CLOSED_PIPE = 128 + 13
 
 DESCRIPTION = (
-    "Test whether a ranking of rare targets is better than chance, and by how much. "
+    "Test whether a ranking of rare positives is better than chance, and by how much. "
     "Exact inference for average precision and hits at k on top of scikit-learn."
 )
 
@@ -118,23 +118,23 @@ _FILE: Options = {
     ),
     "--label": _option("column of the labels; required with FILE", metavar="COLUMN"),
     "--score": _several(
-        "column of scores, larger for items more likely to be targets; may be repeated; --score or "
-        "--lower-score is required with FILE",
+        "column of scores, larger for items more likely to be positive; may be repeated; --score "
+        "or --lower-score is required with FILE",
         metavar="COLUMN",
         action=_Score,
     ),
     "--lower-score": _several(
-        "column of scores that are smaller for items more likely to be targets, such as energies "
+        "column of scores that are smaller for items more likely to be positive, such as energies "
         "or distances; may be repeated",
         metavar="COLUMN",
         action=_Score,
     ),
     "--lower-is-better": _option(
-        "scores are smaller for items more likely to be targets, in all columns of scores",
+        "scores are smaller for items more likely to be positive, in all columns of scores",
         action="store_true",
     ),
     "--pos-label": _option(
-        "label of the targets; not needed for the labels 0 and 1, -1 and 1, False and True",
+        "label of the positives; not needed for the labels 0 and 1, -1 and 1, False and True",
         metavar="LABEL",
     ),
     "--sep": _option("column separator; detected by default", metavar="TEXT"),
@@ -187,7 +187,7 @@ _ALPHA: Options = {
 }
 _PREVALENCE: Options = {
     "--prevalence": _option(
-        "proportion of targets where the ranking will be used, if it is not that of the file",
+        "proportion of positives where the ranking will be used, if it is not that of the file",
         metavar="P",
         type=float,
     )
@@ -205,8 +205,8 @@ _REPORT: Options = {
     ),
     **_PREVALENCE,
     "--value": _option(
-        "value of a target that is found; with --cost the report has the cut-off with the largest "
-        "net benefit",
+        "value of a positive that is found; with --cost the report has the cut-off with the "
+        "largest net benefit",
         type=float,
     ),
     "--cost": _option("costs of examining an item, in the unit of --value", type=float),
@@ -239,15 +239,15 @@ _CURVE: Options = {
 }
 _PLAN: Options = {
     "--n": _option("number of items", type=int),
-    "--m": _option("number of targets among them", type=int),
+    "--m": _option("number of positives among them", type=int),
     "--prevalence": _option(
-        "proportion of targets, instead of --n and --m", metavar="P", type=float
+        "proportion of positives, instead of --n and --m", metavar="P", type=float
     ),
     "--auc": _option(
-        "the effect as the probability that a target ranks above another item", type=float
+        "the effect as the probability that a positive ranks above another item", type=float
     ),
     "--odds": _option(
-        "the effect as the odds of a target against another item at each rank", type=float
+        "the effect as the odds of a positive against another item at each rank", type=float
     ),
     "--model": _option(
         "model of the rankings: wallenius (the default), the same odds at every rank; or binormal, "
@@ -265,23 +265,23 @@ _HELD_OUT = "The scores must come from models that were not trained on these lab
 COMMANDS: dict[str, tuple[str, str, Options]] = {
     "demo": (
         "tune and test three rankers on real data",
-        "Tune three rankers on a rare-target problem made from scikit-learn's digits, test each on "
-        "held-out data against random selection, and print exact, permutation and normal p-values "
+        "Tune three rankers on a problem with rare positives made from scikit-learn's digits, test "
+        "each on held-out data against chance, and print exact, permutation and normal p-values "
         "side by side. Takes well under a minute; needs no download and, without --plots, no "
         "optional dependency.",
         _PLOTS,
     ),
     "report": (
         "test the rankings in a file",
-        "Test the rankings in a table (one row per item) against random selection. The report has "
+        "Test the rankings in a table (one row per item) against chance. The report has "
         "the exact p-values of average precision and of every --metric and, for each --k, the hits "
         "among the first k items and the number of hits that would be significant. " + _HELD_OUT,
         {**_FILE, **_UNITS, **_RUNS, **_COLLECTION, **_REPORT, **_ALPHA, **_PLOTS, **_JSON},
     ),
     "curve": (
         "show up to which k rankings are better than chance",
-        "Show for every k how many targets the rankings in a table have among their first k items, "
-        "up to which k they have more than random selection, and at which error rate this holds "
+        "Show for every k how many positives the rankings in a table have among their first k "
+        "items, up to which k they have more than chance, and at which error rate this holds "
         "for all k together. " + _HELD_OUT,
         {**_FILE, **_RUNS, **_COLLECTION, **_CURVE, **_PLOTS, **_JSON},
     ),
@@ -293,10 +293,10 @@ COMMANDS: dict[str, tuple[str, str, Options]] = {
         {**_FILE, **_UNITS, **_RUNS, **_METRIC, **_PREVALENCE, **_ALPHA, **_GATE, **_JSON},
     ),
     "plan": (
-        "compute the power and the number of targets that a test needs",
+        "compute the power and the number of positives that a test needs",
         "Compute the power of a test of a ranking, the smallest effect that the test would detect, "
-        "and the number of targets that it needs. Give --n and --m, or --prevalence with --auc or "
-        "--odds.",
+        "and the number of positives that it needs. Give --n and --m, or --prevalence with --auc "
+        "or --odds.",
         {**_PLAN, **_METRIC, **_JSON},
     ),
 }
@@ -372,7 +372,7 @@ def _missing(arguments: argparse.Namespace) -> str | None:
         return None
     return (
         "no column of scores: give --score COLUMN, or --lower-score COLUMN if smaller scores mean "
-        "targets"
+        "positives"
     )
 
 

@@ -387,7 +387,7 @@ def tilted_draws(
     counted for every number of hits found; forwards, the hits in each block are drawn in proportion
     to the ways that are left. The result is an exact sampler of the tilted distribution [1]_. Both
     results have a row a tilt: the rows are a sample from the mixture of the tilted distributions,
-    and the weight of a draw is its probability under random labelling over that under the mixture
+    and the weight of a draw is its probability by chance over that under the mixture
     [2]_.
 
     References
@@ -546,7 +546,7 @@ def inverted_tail_of_weights(
     tilt: float,
     step: float,
 ) -> np.ndarray:
-    """P(S >= x) for the sum of the weights of random positives; other samples have no weight.
+    """P(S >= x) for the sum of the weights of random positives; other items have no weight.
 
     The transform is the elementary symmetric polynomial of ``exp(z weight)``, from the sums of
     their powers by Newton's identities. The midpoint rule is that of `inverted_tail`, up to
@@ -668,7 +668,7 @@ def mean_and_variance_at_k(
 
 
 def _decimal(numerator: int, denominator: int) -> Decimal:
-    """A ratio; 0 when it belongs to more positives (or samples) than there are."""
+    """A ratio; 0 when it belongs to more positives (or items) than there are."""
     return Decimal(numerator) / Decimal(denominator) if numerator > 0 else Decimal(0)
 
 

@@ -49,7 +49,7 @@ class PrecisionRecallPosterior:
     tp, fp, fn : int
         Numbers of true positives, false positives and false negatives.
     prior : float, default=0.5
-        Weight :math:`\lambda` of the prior: the number of samples added to each count. 0.5 is
+        Weight :math:`\lambda` of the prior: the number of items added to each count. 0.5 is
         Jeffreys' prior for precision and for recall, 1 is the uniform prior.
 
     Attributes
@@ -68,7 +68,7 @@ class PrecisionRecallPosterior:
 
     See Also
     --------
-    randomization_test : Test of whether two classifiers differ on the same samples.
+    randomization_test : Test of whether two classifiers differ on the same items.
     paired_outcome_posterior : Two classifiers compared sample by sample.
 
     Notes
@@ -223,7 +223,7 @@ class PrecisionRecallPosterior:
         Parameters
         ----------
         other : PrecisionRecallPosterior
-            The other classifier, on samples that are independent of the samples of this one.
+            The other classifier, on items that are independent of the items of this one.
         metric : {"f1", "precision", "recall"} or float, default="f1"
             The metric that is compared; a number is the `beta` of an F-score.
 
@@ -241,7 +241,7 @@ class PrecisionRecallPosterior:
 
         See Also
         --------
-        paired_outcome_posterior : Two classifiers on the same samples.
+        paired_outcome_posterior : Two classifiers on the same items.
 
         Notes
         -----
@@ -439,17 +439,17 @@ class FScorePosterior:
 
 
 def paired_outcome_posterior(n_only_a: int, n_only_b: int, *, prior: float = 0.5) -> Any:
-    r"""Posterior of the share won by system a of the samples that only one system gets right.
+    r"""Posterior of the share won by system a of the items that only one system gets right.
 
-    Two systems have classified the same samples. A system wins a sample if only this system gets it
+    Two systems have classified the same items. A system wins an item if only this system gets it
     right.
 
     Parameters
     ----------
     n_only_a, n_only_b : int
-        Number of samples that only system a gets right, and number that only system b gets right.
+        Number of items that only system a gets right, and number that only system b gets right.
     prior : float, default=0.5
-        Weight :math:`\lambda` of the prior: the number of samples added to each count.
+        Weight :math:`\lambda` of the prior: the number of items added to each count.
 
     Returns
     -------
@@ -471,15 +471,15 @@ def paired_outcome_posterior(n_only_a: int, n_only_b: int, *, prior: float = 0.5
 
     Notes
     -----
-    With :math:`N_1` samples that only a gets right and :math:`N_2` that only b gets right [1]_,
+    With :math:`N_1` items that only a gets right and :math:`N_2` that only b gets right [1]_,
 
     .. math::
 
        \pi \sim \mathrm{Beta}(N_1 + \lambda, N_2 + \lambda), \qquad
        P(\pi > 1/2) = I_{1/2}(N_2 + \lambda, N_1 + \lambda).
 
-    Samples that both systems get right, or both get wrong, do not count. The model is binomial:
-    samples are independent. It does not apply to the top k of two rankings with a fixed k.
+    Items that both systems get right, or both get wrong, do not count. The model is binomial:
+    items are independent. It does not apply to the top k of two rankings with a fixed k.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Randomization and matched-pair tests of two classifications of the same samples."""
+"""Randomization and matched-pair tests of two classifications of the same items."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ class RandomizationTestResult(Result):
     alternative : {"two-sided", "greater", "less"}
         The alternative hypothesis about system a.
     n_samples : int
-        Number of samples.
+        Number of items.
     n_discordant : int
-        Number of samples whose two outputs differ.
+        Number of items whose two outputs differ.
     n_resamples : int or None
-        Number of random swaps of all samples; None if none were drawn.
+        Number of random swaps of all items; None if none were drawn.
 
     See Also
     --------
@@ -109,7 +109,7 @@ class RandomizationTestResult(Result):
         shown = state_pvalue(self.log10_pvalue, is_bound)
         sided = self.alternative if self.alternative == "two-sided" else "one-sided"
         return [
-            f"{test}, {self.n_samples} samples of which {self.n_discordant} differ in output: "
+            f"{test}, {self.n_samples} items of which {self.n_discordant} differ in output: "
             f"{_NAMES.get(self.metric, self.metric)} {self.statistic_a:.3f} against "
             f"{self.statistic_b:.3f}, difference {self.difference:.3f}, {sided} {shown}."
         ]
@@ -130,10 +130,10 @@ def randomization_test(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> RandomizationTestResult:
-    r"""Test whether two systems that classify the same samples differ.
+    r"""Test whether two systems that classify the same items differ.
 
-    If the systems do not differ, the two outputs for a sample are exchangeable. The test swaps the
-    outputs of each sample with probability 1/2, and compares the observed difference of the metric
+    If the systems do not differ, the two outputs for an item are exchangeable. The test swaps the
+    outputs of each item with probability 1/2, and compares the observed difference of the metric
     with the differences after swapping [1]_. For F1, precision and recall the p-value is exact,
     without random swaps.
 
@@ -159,10 +159,10 @@ def randomization_test(
           swaps would take), otherwise random swaps;
         - ``"t"``, ``"sign"``, ``"wilcoxon"``: matched-pair tests, only for recall.
     clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample, such as a document or a patient; any hashable values. The outputs
-        for all samples of a cluster are swapped together.
+        Cluster of each item, such as a document or a patient; any hashable values. The outputs
+        for all items of a cluster are swapped together.
     n_resamples : int, default=9999
-        Number of random swaps of all samples.
+        Number of random swaps of all items.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random swaps.
     n_jobs : int, optional
@@ -182,7 +182,7 @@ def randomization_test(
     ValueError
         If the lengths differ, if a label is missing, if there are more than two labels without a
         callable, if an option is not one of those above, if a callable returns a value that is not
-        finite, or if the method is not available for this metric or this number of samples.
+        finite, or if the method is not available for this metric or this number of items.
 
     Warns
     -----
@@ -192,7 +192,7 @@ def randomization_test(
     See Also
     --------
     PrecisionRecallPosterior : Posterior distributions of precision, recall and F-scores.
-    paired_outcome_posterior : Posterior of the proportion of samples that one system wins.
+    paired_outcome_posterior : Posterior of the proportion of items that one system wins.
 
     Notes
     -----
@@ -201,11 +201,11 @@ def randomization_test(
     .. math:: p = P(|\Delta^*| \ge |\Delta|)
 
     over all equally likely swaps, or :math:`p = (c + 1)/(B + 1)` if c of B random swaps have a
-    difference at least as large. The null hypothesis is that the two outputs for a sample, or for a
+    difference at least as large. The null hypothesis is that the two outputs for an item, or for a
     cluster, are exchangeable. The test is exact for this hypothesis under any dependence of the
     outputs.
 
-    Only samples whose outputs differ affect the test; for F1, precision and recall, only the number
+    Only items whose outputs differ affect the test; for F1, precision and recall, only the number
     of positives among them does. If swaps give system a the positive outputs of X of the
     :math:`D_1` positives and of Z of the :math:`D_0` negatives among these samples, X and Z are
     independent and binomial with probability 1/2, and :math:`\Delta^*` does not decrease as X
@@ -243,7 +243,7 @@ def randomization_test(
     >>> y_pred_a = y_true ^ (rng.random(1000) < 0.05)
     >>> y_pred_b = y_true ^ (rng.random(1000) < 0.06)
     >>> print(randomization_test(y_true, y_pred_a, y_pred_b, metric="precision").summary())
-    Exact randomization test, 1000 samples of which 114 differ in output: precision 0.707 against
+    Exact randomization test, 1000 items of which 114 differ in output: precision 0.707 against
     0.570, difference 0.137, two-sided p = 0.0021.
     """
     alternative = check_alternative(alternative)
@@ -339,7 +339,7 @@ def _compare_counts(
 
 
 def _sums(values: Integers, units: Integers | None) -> Integers:
-    """Sums over the samples of each cluster, or of each sample."""
+    """Sums over the items of each cluster, or of each item."""
     if units is None:
         return values
     codes = np.unique(units, return_inverse=True)[1]
@@ -424,7 +424,7 @@ class _Swaps:
 
     @property
     def are_single(self) -> bool:
-        """Whether each unit moves one sample, so that X and Z are independent and binomial."""
+        """Whether each unit moves one item, so that X and Z are independent and binomial."""
         return bool(np.all(self.true + np.abs(self.false) == 1))
 
     @property
@@ -677,7 +677,7 @@ def _log_pvalue_of_calls(calls: _CalledSwaps, method: str, draws: Draws) -> tupl
     """Return the logarithm of the p-value, and the method that was used."""
     if method == "analytic" and calls.n_units > _MOST_LISTED_UNITS:
         raise ValueError(
-            f"method='analytic' with a callable metric is limited to {_MOST_LISTED_UNITS} samples "
+            f"method='analytic' with a callable metric is limited to {_MOST_LISTED_UNITS} items "
             f"or clusters whose outputs differ; here {calls.n_units} differ: pass "
             "method='permutation'."
         )
@@ -703,7 +703,7 @@ def _log_pvalue(draws: Draws, swaps: _CountedSwaps | _CalledSwaps, sizes: list[i
 class _CalledSwaps:
     """Swaps after which a metric is called.
 
-    `swapped` are the samples whose outputs differ, and `units` the numbers of the units that they
+    `swapped` are the items whose outputs differ, and `units` the numbers of the units that they
     are swapped with. A difference of at least `reached` is extreme.
     """
 

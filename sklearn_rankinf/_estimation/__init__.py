@@ -9,8 +9,8 @@ binormal_curve  the precision-recall curve of the binormal model
 regions         limits of recall at every k, and their critical value
 curve_kinds     the axes of curves, and how each is read from a region
 curves          curves with pointwise and simultaneous limits, and differences of two
-operating_points  samples to examine for a share of the positives; the best cut-off
-threshold       precision, recall and false-positive rate of the samples above a score
+operating_points  items to examine for a share of the positives; the best cut-off
+threshold       precision, recall and false-positive rate of the items above a score
 comparison      comparison of two rankings
 comparison_methods  the methods of comparisons, one table
 verdict         whether the interval of a difference shows that a requirement is met

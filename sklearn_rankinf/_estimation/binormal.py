@@ -1,7 +1,7 @@
 """Intervals from the binormal model: positives score N(d, 1), negatives N(0, 1).
 
 A metric of a ranking depends on the scores only through the numbers of negatives between
-consecutive positives. A data set of n samples is therefore drawn in O(m log m) for m positives:
+consecutive positives. A data set of n items is therefore drawn in O(m log m) for m positives:
 their scores, and then the numbers of negatives in the m + 1 gaps between them, which are
 multinomial with the normal probabilities of the gaps. The draw is exact, and its cost does not
 depend on n.
@@ -10,7 +10,7 @@ Data sets at several shifts d share their random numbers: the negatives keep the
 positives move. If a metric does not fall when a positive moves up, a draw of it does not fall with
 d, and its simulated mean and tail probabilities are monotone functions of d.
 
-Two intervals of the expected value of a metric, at a given number of samples and of positives, are
+Two intervals of the expected value of a metric, at a given number of items and of positives, are
 computed by simulation. The *calibrated t* of average precision uses the quantiles of its
 studentized value in the model, at the fitted shift (parametric bootstrap-t). The *inversion* is the
 set of shifts at which the observed value is not in a tail of the metric's distribution (Clopper and
@@ -176,7 +176,7 @@ def average_precision_variances(ranks: Integers, n_samples: int) -> Floats:
     r"""Influence variance of average precision at a fixed number of positives, without ties.
 
     The ranks of the positives ascend in each row; there are at least two positives and two
-    negatives. Average precision changes with the weight of a sample at the rate :math:`A` for a
+    negatives. Average precision changes with the weight of an item at the rate :math:`A` for a
     positive and :math:`B` for a negative,
 
     .. math:: A_i = \frac{1}{m} \Big[ P_i + \sum_{j \ge i} \frac{1 - P_j}{R_j} \Big], \qquad

@@ -131,7 +131,7 @@ class BinormalPrecisionRecallCurve:
         y_true : array-like of shape (n_samples,)
             Binary labels.
         y_score : array-like of shape (n_samples,)
-            Scores, larger for samples more likely to be positive. The numerical scores are needed;
+            Scores, larger for items more likely to be positive. The numerical scores are needed;
             a :class:`Ranking` is not accepted.
         pos_label : int, float, bool or str, default=1
             The label of the positives.
@@ -169,7 +169,7 @@ mean_negative=2, sd_negative=1)
         """
         if isinstance(y_true, Ranking):
             raise TypeError(
-                "y_true is a Ranking, which contains the order of the samples, not their scores; "
+                "y_true is a Ranking, which contains the order of the items, not their scores; "
                 "pass labels and scores to fit the binormal curve."
             )
         if y_score is None:
@@ -396,7 +396,7 @@ def binormal_average_precision_score(
     y_true : array-like of shape (n_samples,)
         Binary labels.
     y_score : array-like of shape (n_samples,)
-        Scores, larger for samples more likely to be positive. The numerical scores are needed; a
+        Scores, larger for items more likely to be positive. The numerical scores are needed; a
         :class:`Ranking` is not accepted.
     pos_label : int, float, bool or str, default=1
         The label of the positives.

@@ -1,4 +1,4 @@
-"""Comparison of two rankings of the same samples, or of two runs over the same queries."""
+"""Comparison of two rankings of the same items, or of two runs over the same queries."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class MetricComparisonTestResult(DifferenceResult):
     Attributes
     ----------
     metric : metric
-        The metric, with a number of samples as its cut-off if it has one.
+        The metric, with a number of items as its cut-off if it has one.
     names : list
         Names of the two rankers.
     statistic_a, statistic_b : float
@@ -114,7 +114,7 @@ class MetricComparisonTestResult(DifferenceResult):
         The first value minus the second.
     standard_error : float
         Standard error of the difference from influence values, or from the differences of the
-        queries; nan if a class, or a class of a stratum, has a single sample or cluster.
+        queries; nan if a class, or a class of a stratum, has a single item or cluster.
     pvalue : float
         The p-value.
     log10_pvalue : float
@@ -124,7 +124,7 @@ class MetricComparisonTestResult(DifferenceResult):
     method : str
         The method that was used.
     n_samples, n_positives : int
-        Number of samples and of positives.
+        Number of items and of positives.
     n_queries : int or None
         Number of queries; None for two rankings.
     n_resamples : int or None
@@ -192,7 +192,7 @@ class MetricComparisonTestResult(DifferenceResult):
         passes with a probability of at most half of ``1 - confidence_level``, as far as the
         coverage of the interval is as stated.
 
-        If both rankers order all samples in the same way, no metric of these samples differs, and
+        If both rankers order all items in the same way, no metric of these items differs, and
         the limits are 0 and 0.
 
         Parameters
@@ -201,7 +201,7 @@ class MetricComparisonTestResult(DifferenceResult):
             A difference, in units of the metric, that is fixed before the data are seen. Required
             unless `require` is ``"better"``, whose margin is 0 by default.
         require : {"not_worse", "better", "equivalent"}, default="not_worse"
-            The candidate is not worse than the other ranker by the margin or more
+            The ranker is not worse than the other ranker by the margin or more
             (non-inferiority), or better by more than the margin (superiority), or neither better
             nor worse by the margin or more (equivalence).
         candidate : object, optional
@@ -235,7 +235,7 @@ class MetricComparisonTestResult(DifferenceResult):
             difference, low, high = 0.0 - difference, 0.0 - high, 0.0 - low
         n_units, unit = self.n_positives, "positives"
         if self.prevalence is not None or self.metric.of_each_class()[1] is not None:
-            n_units, unit = self.n_samples, "samples"
+            n_units, unit = self.n_samples, "items"
         if self.n_queries is not None:
             n_units, unit = self.n_queries, "queries"
         return verdict_on(
@@ -345,7 +345,7 @@ def metric_comparison_test(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> MetricComparisonTestResult:
-    r"""Test whether two rankings of the same samples differ by any metric.
+    r"""Test whether two rankings of the same items differ by any metric.
 
     Parameters
     ----------
@@ -353,7 +353,7 @@ def metric_comparison_test(
         Binary labels; for an average over classes also labels of more than two classes, or a
         multilabel indicator matrix.
     y_score : dict, DataFrame or array-like of shape (n_samples, 2)
-        Scores of the two rankers, larger for samples more likely to be positive. They may be on
+        Scores of the two rankers, larger for items more likely to be positive. They may be on
         different scales, because only ranks are used. For an average over classes a dict with an
         array of shape (n_samples, n_classes) for each ranker.
     metric : str or metric, default="average_precision"
@@ -380,16 +380,16 @@ def metric_comparison_test(
         that of the sample, as in case-control and downsampled samples; for the metrics of
         :func:`metric_interval` with a prevalence. The rankers are compared by their values there.
     groups : array-like of shape (n_samples,), optional
-        Query of each sample: two runs are compared by the mean of the metric over queries. Items
+        Query of each item: two runs are compared by the mean of the metric over queries. Items
         that a run did not retrieve have the score -inf, and DCG and NDCG accept grades of
         relevance; see :func:`align_runs`.
     strata : array-like of shape (n_samples,), optional
-        Stratum of each sample, for samples with fixed numbers of positives and negatives per
+        Stratum of each item, for items with fixed numbers of positives and negatives per
         stratum: influence values are centred within strata. Swaps exchange the two ranks of one
         sample and need no strata.
     clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample. With `groups`, all samples of a query must be in one cluster. The
-        ranks of a cluster are swapped together, and only samples of different clusters are
+        Cluster of each item. With `groups`, all items of a query must be in one cluster. The
+        ranks of a cluster are swapped together, and only items of different clusters are
         independent.
     n_resamples : int, default=9999
         Number of random swaps, flips or resamples. If there are at most this many different swaps
@@ -422,7 +422,7 @@ def metric_comparison_test(
         If values at another prevalence depend on few negatives.
     UndefinedMetricWarning
         If there are no positives or no negatives, or if the method needs a standard error and a
-        class has a single sample or cluster. The p-value is then 1.
+        class has a single item or cluster. The p-value is then 1.
 
     See Also
     --------
@@ -432,15 +432,15 @@ def metric_comparison_test(
 
     Notes
     -----
-    The rank swap test [1]_ exchanges the two ranks of each sample with probability 1/2 and
+    The rank swap test [1]_ exchanges the two ranks of each item with probability 1/2 and
     evaluates both lists again. The p-value is (c + 1) / (B + 1) if c of B swaps have a difference
-    at least as large as the observed one. Samples with equal ranks, before or after swapping,
-    contribute the mean over their orders. The null hypothesis is that the two ranks of a sample are
+    at least as large as the observed one. Items with equal ranks, before or after swapping,
+    contribute the mean over their orders. The null hypothesis is that the two ranks of an item are
     exchangeable, given its label; a rejection may also mean that the rankings have different shapes
     with the same value of the metric. The test has power near chance, and is conservative with
     large blocks of equal scores; the measured sizes of all tests are in :ref:`coverage`.
     ``"score_swap"`` exchanges the scores, which must be on one scale, such as those of two versions
-    of one model. It is exact if the two scores of a sample are exchangeable.
+    of one model. It is exact if the two scores of an item are exchangeable.
 
     ``"influence"`` tests that the two metrics are equal in the population:
     :math:`T = (g(S_a) - g(S_b)) / \mathrm{SE}` with Student's t distribution with m - 1 degrees of
@@ -449,9 +449,9 @@ def metric_comparison_test(
     rankers are near chance. ``"delong"`` [2]_ is the same for ROC AUC with the normal distribution.
 
     For hits at k, ``"hypergeometric"`` is exact given the number of positives that are in only one
-    of the two lists; each list contains the same number of samples that are not in the other.
+    of the two lists; each list contains the same number of items that are not in the other.
     McNemar's test ignores this constraint and is very conservative. ``"emproc"`` is the test of Ash
-    and Hughes-Oliver [3]_. These tests need lists of exactly k samples, without equal scores across
+    and Hughes-Oliver [3]_. These tests need lists of exactly k items, without equal scores across
     rank k.
 
     **Another prevalence.** The values are those of :func:`metric_interval` at the prevalence, and

@@ -127,7 +127,7 @@ class Difference:
     prevalence: float | None = None
 
     # What must be independent.
-    units = "samples"
+    units = "items"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metric", self.metric.at(self.sample.n_items))
@@ -305,7 +305,7 @@ def _mover_limits(
 def warn_of_unknown_errors(what: str, consequence: str) -> None:
     """Warn about a class without a standard error, and state the consequence."""
     warn_caller(
-        f"{what}, but y_true has a class, or a class of a stratum, with a single sample or "
+        f"{what}, but y_true has a class, or a class of a stratum, with a single item or "
         f"cluster, whose variance cannot be estimated: {consequence}.",
         UndefinedMetricWarning,
     )
@@ -420,8 +420,8 @@ def _top(sample: Sample, ranker: int, k: int) -> NDArray[np.bool_]:
     ends = np.cumsum(sample.rankings[ranker].tie_sizes)
     if k not in ends:
         raise ValueError(
-            f"Candidate {sample.names[ranker]!r} has a block of equal scores across rank k={k}, "
-            "but a test of hits needs lists of exactly k samples: break the ties, use another k, "
+            f"Ranker {sample.names[ranker]!r} has a block of equal scores across rank k={k}, "
+            "but a test of hits needs lists of exactly k items: break the ties, use another k, "
             "or use method='swap' or 'influence'."
         )
     return np.asarray(ends[sample.places(ranker)] <= k)
@@ -484,7 +484,7 @@ def _percentiles(differences: Floats, confidence_level: float) -> tuple[float, f
 
 
 def _clusters_of_queries(design: Design) -> Integers | None:
-    """Number the cluster of each query; all samples of a query must be in the same cluster."""
+    """Number the cluster of each query; all items of a query must be in the same cluster."""
     codes, own = design.groups, design.clusters
     if own is None:
         return None
@@ -494,8 +494,8 @@ def _clusters_of_queries(design: Design) -> Integers | None:
     wrong = own != of_query[codes]
     if wrong.any():
         raise ValueError(
-            f"The samples of query {design.names['groups'][codes[np.argmax(wrong)]]!r} are in "
-            "several clusters: with groups, pass the same cluster for all samples of a query."
+            f"The items of query {design.names['groups'][codes[np.argmax(wrong)]]!r} are in "
+            "several clusters: with groups, pass the same cluster for all items of a query."
         )
     return np.asarray(np.unique(of_query, return_inverse=True)[1])
 
@@ -611,7 +611,7 @@ def _resampled_means(values: Floats, n_resamples: int, rng: np.random.Generator)
 
 
 _hits_alone = partial(ComparisonMethod, family="hits", takes_clusters=False)
-# The methods for two rankings of the same samples, the recommended one first.
+# The methods for two rankings of the same items, the recommended one first.
 _OF_RANKINGS = {
     "swap": ComparisonMethod(
         "rank swaps", partial(_by_swaps, False), reference="Venkatraman and Begg 1996"

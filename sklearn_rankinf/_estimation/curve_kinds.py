@@ -62,7 +62,7 @@ class CurveKind:
 
     @property
     def counts_samples(self) -> bool:
-        """Whether the abscissa counts samples from the top, or their fraction."""
+        """Whether the abscissa counts items from the top, or their fraction."""
         return self.x_name in ("k", "fraction")
 
     @property
@@ -126,11 +126,11 @@ class CurveKind:
         raise NotImplementedError
 
     def chance(self, ranking: Ranking) -> tuple[Floats, Floats]:
-        """Points of the curve of a random ranking."""
+        """Points of the curve by chance."""
         raise NotImplementedError
 
     def cut_offs(self, ranking: Ranking, x: Floats) -> Floats:
-        """Numbers of samples down to points of the observed curve."""
+        """Numbers of items down to points of the observed curve."""
         raise NotImplementedError
 
     def few_up_to(self, ranking: Ranking, x: Floats) -> float:
@@ -172,7 +172,7 @@ class _RecallCurve(CurveKind):
     def in_population(self, prevalence: float | None) -> Self:
         if prevalence is not None:
             raise ValueError(
-                "curve='recall' counts samples, whose number means nothing at another prevalence: "
+                "curve='recall' counts items, whose number means nothing at another prevalence: "
                 "use curve='gain', or leave out prevalence."
             )
         return self
@@ -329,12 +329,12 @@ CURVES: Mapping[str, CurveKind] = MappingProxyType(
             "true_positive_rate",
         ),
         "recall": _RecallCurve(
-            "recall", "Recall curve", "Samples from the top (k)", _RECALL, "k", "recall"
+            "recall", "Recall curve", "Items from the top (k)", _RECALL, "k", "recall"
         ),
         "gain": _GainCurve(
             "gain",
             "Gain curve",
-            "Samples from the top (fraction of all)",
+            "Items from the top (fraction of all)",
             _RECALL,
             "fraction",
             "recall",
@@ -344,7 +344,7 @@ CURVES: Mapping[str, CurveKind] = MappingProxyType(
 """The curves by name, the default first."""
 
 
-# Two rankers of the same samples.
+# Two rankers of the same items.
 
 
 def joint_covariance(

@@ -83,7 +83,7 @@ class CurveResult(Result, ABC):
 
     def _sentences(self) -> Iterable[str]:
         level = f"{100 * self.confidence_level:g} %"
-        size = f"{self.n_positives} positives among {self.n_samples} samples"
+        size = f"{self.n_positives} positives among {self.n_samples} items"
         place = self._kind.place or ","
         yield f"{self._subject} of {size}{place} with {level} limits."
         for at in self._stated():
@@ -130,7 +130,7 @@ class MetricCurve(CurveResult):
     curve : {"precision_recall", "roc", "recall", "gain"}
         The curve.
     n_samples, n_positives : int
-        Number of samples and of positives.
+        Number of items and of positives.
     confidence_level : float
         Nominal coverage of the limits.
     method : str
@@ -138,7 +138,7 @@ class MetricCurve(CurveResult):
     prevalence : float or None
         Prevalence of the population; None for that of the sample.
     x : ndarray of shape (n_points,)
-        Recall, false-positive rate, number of samples from the top, or fraction of all samples. The
+        Recall, false-positive rate, number of items from the top, or fraction of all items. The
         points cover the range in which limits are given.
     value : ndarray of shape (n_points,)
         Precision, true-positive rate, or recall.
@@ -191,14 +191,14 @@ class MetricCurve(CurveResult):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MetricCurveDifference(CurveResult):
-    """Difference of two curves of the same samples, a result of :func:`metric_curve`.
+    """Difference of two curves of the same items, a result of :func:`metric_curve`.
 
     Attributes
     ----------
     curve : {"precision_recall", "roc", "recall", "gain"}
         The curve.
     n_samples, n_positives : int
-        Number of samples and of positives.
+        Number of items and of positives.
     confidence_level : float
         Nominal coverage of the limits.
     method : str
@@ -206,7 +206,7 @@ class MetricCurveDifference(CurveResult):
     prevalence : float or None
         Prevalence of the population; None for that of the sample.
     x : ndarray of shape (n_points,)
-        Recall, false-positive rate, number of samples from the top, or fraction of all samples.
+        Recall, false-positive rate, number of items from the top, or fraction of all items.
     value : ndarray of shape (n_points,)
         The first ranker's curve minus the second's.
     low, high : ndarray of shape (n_points,)
@@ -270,19 +270,19 @@ def metric_curve(
 ) -> Any:
     r"""Precision-recall, ROC, recall or gain curve with pointwise and simultaneous limits.
 
-    The samples are treated as a random sample of a population with fixed numbers of positives and
-    negatives. The scores must come from a model that was not trained on these samples.
+    The items are treated as a random sample of a population with fixed numbers of positives and
+    negatives. The scores must come from a model that was not trained on these items.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
         Binary labels; or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), dict or DataFrame, optional
-        Scores of one ranker, larger for samples more likely to be positive, or of several rankers,
+        Scores of one ranker, larger for items more likely to be positive, or of several rankers,
         by name. Required unless `y_true` is a ranking.
     curve : {"precision_recall", "roc", "recall", "gain"}, default="precision_recall"
         Precision against recall; recall against the false-positive rate; recall against the number
-        k of samples from the top; or recall against the fraction of the list.
+        k of items from the top; or recall against the fraction of the list.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored if `y_true` is a ranking.
     confidence_level : float, default=0.95
@@ -321,13 +321,13 @@ def metric_curve(
     Warns
     -----
     UserWarning
-        If a class has fewer than 10 samples, for which the coverage of the limits is not known.
+        If a class has fewer than 10 items, for which the coverage of the limits is not known.
 
     See Also
     --------
     CurveDisplay : Plot of curves with their limits.
     metric_interval : Interval of a metric, such as recall at one k or average precision.
-    top_k_significance_curve : Hits at every k compared with random selection.
+    top_k_significance_curve : Hits at every k compared with chance.
 
     Notes
     -----
@@ -343,7 +343,7 @@ def metric_curve(
     and :math:`\Lambda` the share of positives about rank k. Pointwise, c is the quantile of
     Student's t with m - 1 degrees of freedom. Simultaneously, c is the quantile of the largest t
     statistic over all k [1]_, and limits of recall do not fall, nor rise by more than one hit for
-    each sample.
+    each item.
 
     **Another prevalence.** At prevalence :math:`\pi` the precision is
     :math:`\pi r / (\pi r + (1 - \pi) f)` at recall r, and the abscissa of the gain curve is
@@ -365,12 +365,12 @@ def metric_curve(
     about 1.5 times as wide. Percentile limits of resamples at each point often miss the true curve
     and are not available.
 
-    The difference of two curves of the same samples has limits that combine those of each curve
-    (MOVER) [3]_ with the correlation of the influence of the samples on both, multiplied by
+    The difference of two curves of the same items has limits that combine those of each curve
+    (MOVER) [3]_ with the correlation of the influence of the items on both, multiplied by
     m / (m + 10). They hold for the points of `x`: 24 k from m / 10 to n / 2, 22 false-positive
     rates from 0.02 to 0.9, or 17 recalls from 0.1 to 0.9.
 
-    Equal scores are joined by straight lines, the mean over their orders. Samples in clusters or
+    Equal scores are joined by straight lines, the mean over their orders. Items in clusters or
     strata are not supported.
 
     References
@@ -391,7 +391,7 @@ def metric_curve(
     >>> y_score = rng.normal(size=500) + 1.5 * y_true
     >>> result = metric_curve(y_true, y_score)
     >>> print(result.summary())
-    Precision-recall curve of 50 positives among 500 samples, with 95 % limits.
+    Precision-recall curve of 50 positives among 500 items, with 95 % limits.
     Precision was 0.769 at recall 0.2 (0.522 to 1 for this point alone, 0.339 to 1 for the curve).
     Precision was 0.543 at recall 0.5 (0.337 to 0.784 for this point alone, 0.298 to 0.861 for the
     curve).
@@ -441,7 +441,7 @@ def _check_sizes(ranking: Ranking) -> None:
     least, what = min((m, "positives"), (n - m, "negatives"))
     if least < 2:
         raise ValueError(
-            f"y_true has only 1 of the {what}, but limits of a curve need at least 2 samples of "
+            f"y_true has only 1 of the {what}, but limits of a curve need at least 2 items of "
             "each class: compare the ranking with chance by top_k_significance_curve."
         )
     if least < _FEWEST:
@@ -583,7 +583,7 @@ def _difference(
     if len(sample.scores) != 2:
         n_given = f"{len(sample.scores)} ranker{'' if len(sample.scores) == 1 else 's'}"
         raise ValueError(
-            f"difference=True needs two rankers of the same samples; got {n_given}: pass a dict "
+            f"difference=True needs two rankers of the same items; got {n_given}: pass a dict "
             "with the scores of two."
         )
     if method != "region":

@@ -205,7 +205,7 @@ def weighted_value(metric: Statistic, sizes: Floats, hits: Floats) -> tuple[floa
             "a sampling design, such as inverse probabilities of selection; average precision, ROC "
             "AUC, and recall, precision, enrichment and F-score at a fraction of the population "
             "take them. Pass one of these metrics, or leave out sample_weight; for weights that "
-            "are numbers of copies repeat the samples, as in np.repeat(y_score, sample_weight)."
+            "are numbers of copies repeat the items, as in np.repeat(y_score, sample_weight)."
         )
     return found
 
@@ -358,7 +358,7 @@ class IntervalMethod:
 
 _POPULATION = "{title} in the population, at the prevalence of the sample"
 _EXPECTED = (
-    "expected {title} of samples of this size and this number of positives, in the binormal model"
+    "expected {title} of items of this size and this number of positives, in the binormal model"
 )
 _NEVER_REACHED = "The data do not exclude that this precision is never reached."
 
@@ -525,7 +525,7 @@ _AT_PREVALENCE = {
 
 
 def takes_prevalence(metric: Metric) -> bool:
-    """Whether a metric has a value at another prevalence: not with a cut-off in samples."""
+    """Whether a metric has a value at another prevalence: not with a cut-off in items."""
     k = getattr(metric, "k", None)
     return metric.family in _AT_PREVALENCE and (k is None or (metric.family == "hits" and k < 1))
 
@@ -537,15 +537,15 @@ def check_sample(metric: Any, size: tuple[int, int], prevalence: float | None, m
 
 
 def check_weights(metric: Metric, design: Design) -> None:
-    """Raise an error for a number of samples as the cut-off of samples with weights."""
+    """Raise an error for a number of items as the cut-off of items with weights."""
     if design.weights is not None and isinstance(getattr(metric, "k", None), int):
         raise ValueError(_needs_fraction(metric, "if they have weights"))
 
 
 def _needs_fraction(metric: Metric, where: str) -> str:
-    """Text of the error about a cut-off that is a number of samples."""
+    """Text of the error about a cut-off that is a number of items."""
     return (
-        f"{metric.title} counts samples, whose number means nothing {where}: pass a fraction of "
+        f"{metric.title} counts items, whose number means nothing {where}: pass a fraction of "
         f"the population, such as {type(metric).__name__}(0.01)."
     )
 
@@ -588,20 +588,20 @@ def choose_method(
     possible = [name for name, way in known.items() if way.takes_clusters or not in_clusters]
     if not possible and prevalence is None:
         raise ValueError(
-            f"The interval of {metric.title_in_text} needs independent samples of equal "
-            "weight, but clusters, strata or weights are given: keep one sample of each cluster, "
+            f"The interval of {metric.title_in_text} needs independent items of equal "
+            "weight, but clusters, strata or weights are given: keep one item of each cluster, "
             "or use another metric."
         )
     if not possible:
         raise ValueError(
-            "prevalence needs independent samples of equal weight, but clusters, strata or weights "
-            "are given: leave out prevalence, or keep one sample of each cluster without weights."
+            "prevalence needs independent items of equal weight, but clusters, strata or weights "
+            "are given: leave out prevalence, or keep one item of each cluster without weights."
         )
     if method == "auto":
         return possible[0]
     if method not in possible:
         raise ValueError(
-            f"method={method!r} needs independent samples of equal weight, but clusters, strata or "
+            f"method={method!r} needs independent items of equal weight, but clusters, strata or "
             f"weights are given: use method={possible[0]!r}."
         )
     return method
@@ -630,7 +630,7 @@ def check_both_classes(ranking: Ranking, what: str = "y_true") -> None:
         (ranking.n_samples - ranking.n_positives, "negatives"),
     ):
         if count == 0:
-            raise ValueError(f"{what} has no {name}: an interval needs samples of both classes.")
+            raise ValueError(f"{what} has no {name}: an interval needs items of both classes.")
 
 
 # Intervals as results.
@@ -646,7 +646,7 @@ class MetricIntervalResult(Result):
     Attributes
     ----------
     metric : metric
-        The metric, with a number of samples as its cut-off if it has one.
+        The metric, with a number of items as its cut-off if it has one.
     statistic : float
         Value of the metric, or its mean over queries or classes.
     low, high : float
@@ -654,7 +654,7 @@ class MetricIntervalResult(Result):
     standard_error : float
         Influence standard error of the metric, or standard error of the mean over queries; nan for
         operating points, such as precision at a recall, and if there is only one positive or
-        negative sample, or only one cluster with positives or negatives.
+        negative item, or only one cluster with positives or negatives.
     confidence_level : float
         Nominal coverage of the interval.
     method : str
@@ -662,7 +662,7 @@ class MetricIntervalResult(Result):
     target : str
         The quantity that the interval estimates.
     n_samples, n_positives : int
-        Number of samples and of positives, of an average those of all classes.
+        Number of items and of positives, of an average those of all classes.
     n_queries : int or None
         Number of queries; None for one ranking.
     prevalence : float or None

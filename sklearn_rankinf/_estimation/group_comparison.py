@@ -81,7 +81,7 @@ class MetricGroupComparisonTestResult(Result):
     statistic_standard_error : ndarray of shape (n_groups,)
         Influence standard error of each value.
     group_n_samples, group_n_positives : ndarray of shape (n_groups,)
-        Number of samples and of positives of each group.
+        Number of items and of positives of each group.
     pairs : ndarray of shape (n_pairs, 2)
         Indices of the groups that are compared.
     difference : ndarray of shape (n_pairs,)
@@ -103,7 +103,7 @@ class MetricGroupComparisonTestResult(Result):
     prevalence : float or None
         Prevalence at which all groups are compared; None if they are compared as they are.
     n_samples, n_positives : int
-        Number of samples and of positives of all groups.
+        Number of items and of positives of all groups.
     n_resamples : int or None
         Number of random permutations; None for the other method.
 
@@ -201,17 +201,17 @@ def metric_group_comparison_test(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> MetricGroupComparisonTestResult:
-    r"""Test whether one ranker does equally well on groups of different samples.
+    r"""Test whether one ranker does equally well on groups of different items.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
         Binary labels.
     y_score : array-like of shape (n_samples,)
-        Scores, larger for samples more likely to be positive. Samples of each group are ranked
+        Scores, larger for items more likely to be positive. Items of each group are ranked
         among themselves.
     group : array-like of shape (n_samples,)
-        Group of each sample, such as its site, sex or month. Differences are those of an earlier
+        Group of each item, such as its site, sex or month. Differences are those of an earlier
         group minus a later one in sorted order.
     metric : str or metric, default="average_precision"
         A metric, or its name with a cut-off after an @, as in ``"recall@0.1"``; see
@@ -228,10 +228,10 @@ def metric_group_comparison_test(
         Coverage of the limits of the differences, simultaneous for more than two groups.
     prevalence : float, optional
         Prevalence of the population in which the groups are compared, for average precision and for
-        metrics at a fraction, which depend on it. By default it is that of all samples together if
+        metrics at a fraction, which depend on it. By default it is that of all items together if
         the prevalences of the groups differ; the result says so.
     clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample. Only samples of different clusters are independent, and a cluster
+        Cluster of each item. Only items of different clusters are independent, and a cluster
         lies in one group. Clusters with the same numbers of positives and of negatives are
         permuted.
     n_resamples : int, default=9999
@@ -267,7 +267,7 @@ def metric_group_comparison_test(
 
     See Also
     --------
-    metric_comparison_test : Comparison of two rankers of the same samples.
+    metric_comparison_test : Comparison of two rankers of the same items.
     metric_interval : Confidence interval of one value, also at another prevalence.
 
     Notes
@@ -276,17 +276,17 @@ def metric_group_comparison_test(
     precision where positives are more frequent, without being better there. Groups of different
     prevalence are therefore compared by the values that they would have at one common prevalence
     (:ref:`another-prevalence`). This is possible for average precision, and for hits at a fraction.
-    ROC AUC needs no prevalence. Other metrics, and a cut-off k that is a number of samples, mean
-    something else in each group if numbers of samples and of positives differ, and are refused.
+    ROC AUC needs no prevalence. Other metrics, and a cut-off k that is a number of items, mean
+    something else in each group if numbers of items and of positives differ, and are refused.
 
-    ``"permutation"`` exchanges the groups of samples, among positives and among negatives, so that
+    ``"permutation"`` exchanges the groups of items, among positives and among negatives, so that
     each group keeps its numbers of both. The statistic of a pair of groups is the difference of
     their values divided by its influence standard error, which is computed again in each
     permutation; average precision is compared on the scale :math:`g(t) = -\log(-\log t)`. The
     p-value is (b + 1) / (B + 1) if b of B permutations have a statistic at least as extreme. It is
     exact if, given their labels, the scores of all groups have the same distribution. If the
     distributions differ and only the values of the metric are equal, the test is approximate, and
-    holds its level in large samples because the statistic is studentised [1]_: without division by
+    holds its level in large items because the statistic is studentised [1]_: without division by
     the standard error it would not. The measured sizes are in :ref:`coverage`. By ROC AUC it
     rejects far too often if the ranker is strong, a group has few positives, and in that group
     alone a few of them are left far behind. Scores move between groups together with their labels,
@@ -376,15 +376,15 @@ def _read(y_true: Any, y_score: Any, pos_label: PosLabel, clusters: Any) -> Samp
     sample = Sample.read(y_true, y_score, pos_label=pos_label, clusters=clusters)
     if sample.counts is not None:
         raise TypeError(
-            "y_true is a Ranking, which does not identify the samples; pass the labels and the "
-            "scores of the samples, whose groups are compared."
+            "y_true is a Ranking, which does not identify the items; pass the labels and the "
+            "scores of the items, whose groups are compared."
         )
     return sample
 
 
 @dataclass(frozen=True, eq=False)
 class _Groups:
-    """Samples in groups, numbered in sorted order, and the metric by which these are compared."""
+    """Items in groups, numbered in sorted order, and the metric by which these are compared."""
 
     metric: Statistic
     sample: Sample
@@ -409,7 +409,7 @@ class _Groups:
         for name, part in zip(names, parts, strict=True):
             check_both_classes(part.rankings[0], f"group {name!r}")
             if min(part.n_independent) < 2:
-                units = "cluster" if in_clusters else "sample"
+                units = "cluster" if in_clusters else "item"
                 kind = "positives" if part.n_independent[0] < 2 else "negatives"
                 raise ValueError(
                     f"The {kind} of group {name!r} are a single {units}, whose variance cannot be "
@@ -485,7 +485,7 @@ def _check_clusters(sample: Sample, codes: Integers) -> None:
         name = sample.design.names["clusters"][clusters[np.argmax(wrong)]]
         raise ValueError(
             f"Cluster {name!r} lies in several groups, whose values then vary together: leave its "
-            "samples out of all groups but one."
+            "items out of all groups but one."
         )
 
 
@@ -511,14 +511,14 @@ def _common_prevalence(
     if not takes_prevalence(metric):
         raise ValueError(
             f"{metric.title} means something else in each group, because the numbers of positives "
-            f"and of samples differ ({counts}): use a metric such as 'roc_auc', "
+            f"and of items differ ({counts}): use a metric such as 'roc_auc', "
             "'average_precision' or 'recall@0.1'."
         )
     if in_clusters:
         raise ValueError(
             f"The prevalences of the groups differ ({counts}), and {metric.title_in_text} at a "
-            "common prevalence needs independent samples, but clusters are given: use "
-            "metric='roc_auc', or keep one sample of each cluster."
+            "common prevalence needs independent items, but clusters are given: use "
+            "metric='roc_auc', or keep one item of each cluster."
         )
     return sum(m for _, m in sizes) / sum(n for n, _ in sizes)
 
@@ -544,7 +544,7 @@ class GroupSampler:
 
     @classmethod
     def of(cls, groups: _Groups, alternative: str) -> GroupSampler:
-        """Exchange samples with the same label, or clusters with the same numbers of both."""
+        """Exchange items with the same label, or clusters with the same numbers of both."""
         sample, clusters = groups.sample, groups.sample.design.clusters
         if clusters is None:
             units, alike = np.arange(sample.n_items), sample.kinds
@@ -571,7 +571,7 @@ class GroupSampler:
 
 def _by_permutation(groups: _Groups, alternative: str, draws: Draws) -> _Tested:
     sampler = GroupSampler.of(groups, alternative)
-    codes, way = groups.codes, "Permutations of the groups among samples with the same label"
+    codes, way = groups.codes, "Permutations of the groups among items with the same label"
     if groups.sample.design.clusters is not None:
         way = "Permutations of the groups among clusters with the same numbers of both labels"
     if sampler.exchange.log_n_arrangements(codes) == 0.0:

@@ -58,8 +58,8 @@ def metric_interval(
 ) -> Any:
     r"""Confidence interval of a metric of a ranking, or of its mean over queries.
 
-    The samples are treated as a random sample of a population with fixed numbers of positives and
-    negatives. The scores must come from a model that was not trained on these samples.
+    The items are treated as a random sample of a population with fixed numbers of positives and
+    negatives. The scores must come from a model that was not trained on these items.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def metric_interval(
         Binary labels; labels of more than two classes; a multilabel indicator matrix; or a ranking,
         in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
-        Scores, larger for samples more likely to be positive. For several classes one column per
+        Scores, larger for items more likely to be positive. For several classes one column per
         class, in sorted order of the labels. Required unless `y_true` is a ranking.
     metric : str or metric, default="average_precision"
         A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
@@ -97,17 +97,17 @@ def metric_interval(
         recall, precision, enrichment and F-score at k, where k is a fraction of the population; and
         ROC AUC, which is the same at every prevalence.
     groups : array-like of shape (n_samples,), optional
-        Query of each sample. The interval is then that of the mean over queries, and the queries
+        Query of each item. The interval is then that of the mean over queries, and the queries
         are the sampled units. Items that the ranker did not retrieve have the score -inf, and DCG
         and NDCG accept grades of relevance; see :func:`align_runs`.
     clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample, such as its patient. Only samples of different clusters are
+        Cluster of each item, such as its patient. Only items of different clusters are
         independent.
     sample_weight : array-like of shape (n_samples,), optional
-        Weights of a sampling design, such as inverse probabilities of selection: a sample of
-        weight w stands for w samples of the population. For average precision of all ranks, ROC
+        Weights of a sampling design, such as inverse probabilities of selection: an item of
+        weight w stands for w items of the population. For average precision of all ranks, ROC
         AUC, and recall, precision, enrichment and F-score at k, where k is a fraction of the
-        population. Samples of weight 0 are left out.
+        population. Items of weight 0 are left out.
     n_resamples : int, default=9999
         Number of resamples for ``method="bootstrap"``.
     random_state : int, RandomState, Generator or None, default=0
@@ -137,13 +137,13 @@ def metric_interval(
 
     See Also
     --------
-    metric_test : Test of a ranking against random labelling.
-    metric_comparison_test : Comparison of two rankings of the same samples.
+    metric_test : Test of a ranking against chance.
+    metric_comparison_test : Comparison of two rankings of the same items.
 
     Notes
     -----
-    The variance V of a metric is computed from its influence values. The influence value of a
-    sample is the rate at which the metric changes with the weight of the sample; the values are
+    The variance V of a metric is computed from its influence values. The influence value of an
+    item is the rate at which the metric changes with the weight of the item; the values are
     centred within positives and within negatives. For ROC AUC it is DeLong's variance. In the
     following, t is the quantile of Student's t distribution with m - 1 degrees of freedom, and m is
     the number of positives or, with clusters, the number of clusters with positives:
@@ -168,21 +168,21 @@ def metric_interval(
 
     Boyd's logit interval [1]_ is up to four times as wide as needed. Percentile bootstrap intervals
     of average precision have too low a coverage and are not available. The
-    reciprocal rank of one ranking depends on a single sample and has no interval; its mean over
+    reciprocal rank of one ranking depends on a single item and has no interval; its mean over
     queries has one. With a single positive or negative, intervals that need V contain all possible
     values of the metric.
 
     **Several classes.** The interval of an average over classes combines the intervals of the
-    classes with the correlations of their influence values, which come from the same samples [4]_.
+    classes with the correlations of their influence values, which come from the same items [4]_.
 
     **Weights.** The value is that of scikit-learn with `sample_weight`, and V is linearised: the
-    influence value of a sample, centred in its class at the weighted mean, is multiplied by its
-    weight, as if it were a cluster of so many equal samples. With m replaced by Kish's effective
+    influence value of an item, centred in its class at the weighted mean, is multiplied by its
+    weight, as if it were a cluster of so many equal items. With m replaced by Kish's effective
     number of positives, :math:`(\sum w)^2 / \sum w^2`, the intervals are those for clusters. The
     cut-off of a fraction is rounded up to a multiple of the mean weight. The
     weights must be known from the design. The coverage is too low if few positives of large weight
     score low. Weights that say how much an error costs are no sampling
-    design, and numbers of copies need the copies as samples.
+    design, and numbers of copies need the copies as items.
 
     **Another prevalence.** At prevalence :math:`\pi`, with :math:`n_0` negatives of which
     :math:`w_i` score at least as high as the positive i,
@@ -286,7 +286,7 @@ def metric_interval(
     is_local = getattr(each, "k", None) is not None or not each.has_influence
     if is_local and not ranking.has_all_ties:
         raise ValueError(
-            f"The interval of {each.title} depends on the samples at one rank, but this Ranking "
+            f"The interval of {each.title} depends on the items at one rank, but this Ranking "
             "with has_all_ties=False has negatives of different scores in one block: count all "
             "scores, as Ranking.from_dask(..., counts='all') does."
         )

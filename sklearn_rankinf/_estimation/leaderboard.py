@@ -53,7 +53,7 @@ class Leaderboard(Result):
     correction : {"maxt", "holm", "none"}
         Adjustment of the p-values; with ``"none"`` each rank by itself is within its limits.
     n_queries : int or None
-        Number of queries; None for rankings of the same samples.
+        Number of queries; None for rankings of the same items.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""Comparison of several rankings of the same samples, or of several runs over the same queries."""
+"""Comparison of several rankings of the same items, or of several runs over the same queries."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class MetricMultipleComparisonTestResult(Result):
     Attributes
     ----------
     metric : metric
-        The metric, with a number of samples as its cut-off if it has one.
+        The metric, with a number of items as its cut-off if it has one.
     names : list
         Names of the rankers.
     statistic : ndarray of shape (n_rankers,)
@@ -147,9 +147,9 @@ class MetricMultipleComparisonTestResult(Result):
     reference : object or None
         Name of the ranker that all others are compared with; None for all pairs.
     n_samples, n_positives : int or None
-        Number of samples and of positives; None for a table of values.
+        Number of items and of positives; None for a table of values.
     n_queries : int or None
-        Number of queries; None for rankings of the same samples.
+        Number of queries; None for rankings of the same items.
 
     See Also
     --------
@@ -280,7 +280,7 @@ def metric_multiple_comparison_test(
     n_resamples: int = 9999,
     random_state: Any = 0,
 ) -> MetricMultipleComparisonTestResult:
-    r"""Compare several rankings of the same samples: which pairs differ, and which may be best.
+    r"""Compare several rankings of the same items: which pairs differ, and which may be best.
 
     Parameters
     ----------
@@ -309,14 +309,14 @@ def metric_multiple_comparison_test(
         Coverage of the limits, simultaneous unless the correction is ``"none"``, and coverage of
         the set of rankers that may be best.
     groups : array-like of shape (n_samples,), optional
-        Query of each sample, or data set: runs are compared by the mean of the metric over queries.
+        Query of each item, or data set: runs are compared by the mean of the metric over queries.
         Items that a run did not retrieve have the score -inf, and DCG and NDCG accept grades of
         relevance; see :func:`align_runs`.
     strata : array-like of shape (n_samples,), optional
-        Stratum of each sample, for samples with fixed numbers of positives and negatives per
+        Stratum of each item, for items with fixed numbers of positives and negatives per
         stratum.
     clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample. Only samples of different clusters are independent.
+        Cluster of each item. Only items of different clusters are independent.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of a sampling design, such as inverse probabilities of selection; see
         :func:`metric_interval`.
@@ -344,7 +344,7 @@ def metric_multiple_comparison_test(
     Warns
     -----
     UndefinedMetricWarning
-        If there are no positives or no negatives, or if a class has a single sample or cluster.
+        If there are no positives or no negatives, or if a class has a single item or cluster.
         All p-values are then 1.
     DesignWarning
         If queries are so few that no adjusted p-value can be significant.
@@ -903,7 +903,7 @@ class _Family:
         """Limits that include 0, from the interval of each ranker (MOVER)."""
         first, second = pairs.T
         if self.way is None or self.estimates is None:
-            # Differences of queries are all equal; those of samples of one class are undefined.
+            # Differences of queries are all equal; those of items of one class are undefined.
             low = high = self.values[first] - self.values[second] + 0.0 * self._errors(pairs)
         else:
             around = [limits_around(self.way, each, level) for each in self.estimates]

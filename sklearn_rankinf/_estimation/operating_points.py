@@ -35,9 +35,9 @@ class ItemsToExamineResult(Result):
     recall : float
         Share of the positives to be found.
     n_items : int
-        Number of samples from the top that contain this share of the positives of the sample.
+        Number of items from the top that contain this share of the positives of the sample.
     low, high : int
-        Limits of the number of samples.
+        Limits of the number of items.
     precision : float
         Share of positives among them.
     precision_low, precision_high : float
@@ -47,7 +47,7 @@ class ItemsToExamineResult(Result):
     method : str
         The method that was used.
     n_samples, n_positives : int
-        Number of samples and of positives.
+        Number of items and of positives.
 
     See Also
     --------
@@ -78,7 +78,7 @@ class ItemsToExamineResult(Result):
         found = f"{100 * self.recall:g} % of the {self.n_positives} positives"
         interval = state_interval(self.low, self.high, self.confidence_level)
         yield (
-            f"The first {self.n_items} of {self.n_samples} samples contain {found} ({interval}; "
+            f"The first {self.n_items} of {self.n_samples} items contain {found} ({interval}; "
             f"{METHODS[self.method].title})."
         )
         limits = f"{format_value(self.precision_low)} to {format_value(self.precision_high)}"
@@ -94,17 +94,17 @@ def items_to_examine(
     confidence_level: float = 0.95,
     method: str = "auto",
 ) -> Any:
-    r"""Number of samples from the top of the list that contain a share of the positives.
+    r"""Number of items from the top of the list that contain a share of the positives.
 
-    The samples are treated as a random sample of a population with fixed numbers of positives and
-    negatives. The scores must come from a model that was not trained on these samples.
+    The items are treated as a random sample of a population with fixed numbers of positives and
+    negatives. The scores must come from a model that was not trained on these items.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
         Binary labels; or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), dict or DataFrame, optional
-        Scores of one ranker, larger for samples more likely to be positive, or of several rankers,
+        Scores of one ranker, larger for items more likely to be positive, or of several rankers,
         by name. Required unless `y_true` is a ranking.
     recall : float, default=0.8
         Share of the positives to be found, between 0 and 1.
@@ -118,7 +118,7 @@ def items_to_examine(
     Returns
     -------
     result : ItemsToExamineResult, or dict of ItemsToExamineResult
-        The number of samples, its limits, and the precision of these samples with its limits; of
+        The number of items, its limits, and the precision of these items with its limits; of
         several rankers a dict of results by name.
 
     Raises
@@ -132,7 +132,7 @@ def items_to_examine(
     Warns
     -----
     UserWarning
-        If a class has fewer than 10 samples, for which the coverage of the limits is not known.
+        If a class has fewer than 10 items, for which the coverage of the limits is not known.
 
     See Also
     --------
@@ -141,7 +141,7 @@ def items_to_examine(
 
     Notes
     -----
-    The true number is that of a list of the same length and prevalence whose first samples contain
+    The true number is that of a list of the same length and prevalence whose first items contain
     the share of all positives of the population. ``"region"`` accepts every k at which this recall
     is within the pointwise limits of :func:`metric_curve`; the limits are the first and the last k
     that is accepted, rounded outwards. The precision is the number of positives, recall times m
@@ -150,13 +150,13 @@ def items_to_examine(
     ``"exact"`` uses the ranks of two positives, of numbers a and b: with the quantiles
     :math:`B^{-1}` of the binomial distribution of m and recall, a is :math:`B^{-1}(0.025)` and b is
     :math:`B^{-1}(0.975) + 1` for a level of 95 %. The limits are exact for the score threshold that
-    finds this share of the positives of the population, and for the number of these samples above
+    finds this share of the positives of the population, and for the number of these items above
     it. They are wider than necessary for lists of other negatives.
 
     With few positives the upper limit may be near the end of the list, although all are at the top:
     15 of 15 positives do not exclude that a fifth of the positives of the population are anywhere.
 
-    Samples with equal scores are examined in random order.
+    Items with equal scores are examined in random order.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def items_to_examine(
     >>> y_true = np.arange(500) < 50
     >>> y_score = rng.normal(size=500) + 1.5 * y_true
     >>> print(items_to_examine(y_true, y_score, recall=0.8).summary())
-    The first 128 of 500 samples contain 80 % of the 50 positives (95 % confidence interval 83 to
+    The first 128 of 500 items contain 80 % of the 50 positives (95 % confidence interval 83 to
     185; region of all cut-offs).
     Their precision is 0.312 (0.216 to 0.482).
     """
@@ -202,7 +202,7 @@ def _found(ranking: Ranking, recall: float, level: float, method: str) -> ItemsT
 
 @dataclass(frozen=True)
 class PointMethod:
-    """A method of limits of the number of samples: what it is called, and the limits."""
+    """A method of limits of the number of items: what it is called, and the limits."""
 
     title: str
     limits: Callable[[Ranking, float, float], tuple[int, int]]
@@ -245,7 +245,7 @@ class OptimalCutoffResult(Result):
     Attributes
     ----------
     k : int
-        Number of samples from the top with the largest net benefit; 0 if it is best to examine
+        Number of items from the top with the largest net benefit; 0 if it is best to examine
         none.
     net_benefit : float
         Value of the positives among them, less the costs of all of them.
@@ -254,13 +254,13 @@ class OptimalCutoffResult(Result):
     k_low, k_high : int
         The first and the last cut-off that may be the best.
     value, cost : float
-        Value of a positive, and costs of examining a sample.
+        Value of a positive, and costs of examining an item.
     recall, precision : float
         Recall and precision at k; the precision is nan if k is 0.
     confidence_level : float
         Nominal coverage of the limits.
     n_samples, n_positives : int
-        Number of samples and of positives.
+        Number of items and of positives.
 
     See Also
     --------
@@ -294,14 +294,14 @@ class OptimalCutoffResult(Result):
         level = f"{100 * self.confidence_level:g} %"
         yield (
             f"The net benefit is largest, {format_value(self.net_benefit)}, at k = {self.k} of "
-            f"{self.n_samples} samples ({level} simultaneous limits {interval})."
+            f"{self.n_samples} items ({level} simultaneous limits {interval})."
         )
         yield (
             f"The best cut-off is between k = {self.k_low} and {self.k_high} with a confidence of "
             f"{level}."
         )
         yield (
-            "The cut-off was chosen on the same samples, so that its net benefit is too large on "
+            "The cut-off was chosen on the same items, so that its net benefit is too large on "
             "average; the limits hold for all cut-offs at once."
         )
 
@@ -316,23 +316,23 @@ def optimal_cutoff(
     confidence_level: float = 0.95,
     random_state: Any = 0,
 ) -> Any:
-    r"""Number of samples from the top of the list with the largest net benefit.
+    r"""Number of items from the top of the list with the largest net benefit.
 
-    A positive that is found has a value, and examining a sample has costs. The samples are treated
+    A positive that is found has a value, and examining an item has costs. The items are treated
     as a random sample of a population with fixed numbers of positives and negatives. The scores
-    must come from a model that was not trained on these samples.
+    must come from a model that was not trained on these items.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
         Binary labels; or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), dict or DataFrame, optional
-        Scores of one ranker, larger for samples more likely to be positive, or of several rankers,
+        Scores of one ranker, larger for items more likely to be positive, or of several rankers,
         by name. Required unless `y_true` is a ranking.
     value : float
         Value of a positive that is found.
     cost : float
-        Costs of examining a sample, in the unit of the value.
+        Costs of examining an item, in the unit of the value.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored if `y_true` is a ranking.
     confidence_level : float, default=0.95
@@ -356,23 +356,23 @@ def optimal_cutoff(
     Warns
     -----
     UserWarning
-        If a class has fewer than 10 samples, for which the coverage of the limits is not known.
+        If a class has fewer than 10 items, for which the coverage of the limits is not known.
 
     See Also
     --------
-    items_to_examine : Number of samples that contain a share of the positives.
-    top_k_significance_curve : Down to which k a list beats random selection.
+    items_to_examine : Number of items that contain a share of the positives.
+    top_k_significance_curve : Down to which k a list beats chance.
 
     Notes
     -----
-    The net benefit of the first k samples is value times hits minus cost times k. It is largest
+    The net benefit of the first k items is value times hits minus cost times k. It is largest
     where the share of positives about rank k falls below cost / value. The limits are those of the
     simultaneous band of recall of :func:`metric_curve`, for a list of this length with this number
     of positives. Because they hold at all k at once, they hold at the k that was chosen. A cut-off
     may be the best if its upper limit is at least the largest lower limit of all cut-offs, which
     contains the best cut-off of the population with the stated confidence.
 
-    Samples with equal scores are examined in random order.
+    Items with equal scores are examined in random order.
 
     Examples
     --------
@@ -382,9 +382,9 @@ def optimal_cutoff(
     >>> y_true = np.arange(500) < 50
     >>> y_score = rng.normal(size=500) + 1.5 * y_true
     >>> print(optimal_cutoff(y_true, y_score, value=5.0, cost=1.0).summary())
-    The net benefit is largest, 91, at k = 84 of 500 samples (95 % simultaneous limits 41.1 to 130).
+    The net benefit is largest, 91, at k = 84 of 500 items (95 % simultaneous limits 41.1 to 130).
     The best cut-off is between k = 11 and 206 with a confidence of 95 %.
-    The cut-off was chosen on the same samples, so that its net benefit is too large on average; the
+    The cut-off was chosen on the same items, so that its net benefit is too large on average; the
     limits hold for all cut-offs at once.
     """
     value, cost = check_positive(value, "value"), check_positive(cost, "cost")

@@ -75,7 +75,7 @@ def critical_value_of_all(ranking: Ranking, level: float, seed: np.random.Genera
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Limits of recall at cut-offs from 0 to the number of samples.
+    """Limits of recall at cut-offs from 0 to the number of items.
 
     Between two cut-offs the limits are straight. Recall of the first, the last and no item is only
     known to be possible.
@@ -156,7 +156,7 @@ class Region:
 
         They are the ends of the line of this precision within the limits of recall at k: of the
         part with the observed value, and of the last part. Recall is 0 if the first part reaches
-        the top, and 1 if all samples together have the precision.
+        the top, and 1 if all items together have the precision.
         """
         if precision * self.n_samples <= self.n_positives * (1.0 + 1e-12):
             return 1.0, 1.0

@@ -1,4 +1,4 @@
-"""Precision, recall and false-positive rate of the samples above a score."""
+"""Precision, recall and false-positive rate of the items above a score."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class ThresholdIntervalResult(Result):
     Attributes
     ----------
     threshold : float
-        Samples with at least this score are counted.
+        Items with at least this score are counted.
     n_above : int
-        Number of these samples.
+        Number of these items.
     precision : float
         Share of positives among them; nan if there are none and no prevalence is given.
     precision_low, precision_high : float
@@ -41,7 +41,7 @@ class ThresholdIntervalResult(Result):
     confidence_level : float
         Nominal coverage of each pair of limits.
     n_samples, n_positives : int
-        Number of samples and of positives.
+        Number of items and of positives.
     prevalence : float or None
         Prevalence of the population of the precision; None for that of the sample.
 
@@ -78,8 +78,7 @@ class ThresholdIntervalResult(Result):
         if self.prevalence is not None:
             place = f" in a population with prevalence {self.prevalence:g}"
         yield (
-            f"The score of {self.n_above} of {self.n_samples} samples is at least "
-            f"{self.threshold:g}."
+            f"The score of {self.n_above} of {self.n_samples} items is at least {self.threshold:g}."
         )
         precision = (f"precision{place}", self.precision, self.precision_low, self.precision_high)
         for name, value, low, high in (
@@ -105,9 +104,9 @@ def threshold_interval(
     pos_label: PosLabel = 1,
     confidence_level: float = 0.95,
 ) -> ThresholdIntervalResult:
-    r"""Precision, recall and false-positive rate of the samples above a score, with intervals.
+    r"""Precision, recall and false-positive rate of the items above a score, with intervals.
 
-    The threshold must not have been chosen on these samples, and the scores must come from a model
+    The threshold must not have been chosen on these items, and the scores must come from a model
     that was not trained on them. For a threshold that is a rank or a share of the positives use
     :func:`metric_interval` with a metric at k or an operating point.
 
@@ -116,9 +115,9 @@ def threshold_interval(
     y_true : array-like of shape (n_samples,)
         Binary labels.
     y_score : array-like of shape (n_samples,)
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for items more likely to be positive.
     threshold : float
-        Samples with at least this score are counted.
+        Items with at least this score are counted.
     prevalence : float, optional
         Prevalence of the population in which the threshold will be used, between 0 and 1, if it is
         not that of the sample, as in case-control and downsampled samples. Recall and
@@ -138,7 +137,7 @@ def threshold_interval(
     TypeError
         If an argument has the wrong type, such as a ranking in place of labels.
     ValueError
-        If a class has no samples, or a number is out of its range.
+        If a class has no items, or a number is out of its range.
 
     See Also
     --------
@@ -159,7 +158,7 @@ def threshold_interval(
     the prevalence; measured rates are in :ref:`coverage`. The precision is :math:`H / (H + W)`
     without a `prevalence`, and otherwise that with 1/2 added, since it is too large on average if
     few negatives are above the threshold. Positives and negatives are taken as independent random
-    samples of those of the population; clusters are not supported.
+    items of those of the population; clusters are not supported.
 
     References
     ----------
@@ -176,7 +175,7 @@ def threshold_interval(
     >>> y_true = np.arange(500) < 50
     >>> y_score = rng.normal(size=500) + 1.5 * y_true
     >>> print(threshold_interval(y_true, y_score, threshold=2.0, prevalence=0.01).summary())
-    The score of 25 of 500 samples is at least 2.
+    The score of 25 of 500 items is at least 2.
     Their precision in a population with prevalence 0.01 is 0.134 (95 % confidence interval 0.0696
     to 0.252).
     Their recall is 0.32 (95 % confidence interval 0.208 to 0.458).

@@ -77,17 +77,17 @@ class ComparisonVerdict(Result):
     candidate, reference : object
         Name of the ranker of which something is required, and of the other one.
     difference : float
-        Value of the candidate minus that of the reference.
+        Value of the ranker minus that of the reference.
     low, high : float
         Confidence limits of the difference.
     confidence_level : float
         Nominal coverage of the interval.
     n_needed : int or None
-        Number of positives, samples or queries that would make an inconclusive verdict conclusive
+        Number of positives, items or queries that would make an inconclusive verdict conclusive
         if the difference remained the same, for an interval whose width is inversely proportional
         to the square root of this number; None for other verdicts, and without a standard error.
-    unit : {"positives", "queries", "samples"}
-        What is counted by `n_needed` and `n_units`; samples at another prevalence, and of averages
+    unit : {"positives", "queries", "items"}
+        What is counted by `n_needed` and `n_units`; items at another prevalence, and of averages
         over classes, with the same shares of positives.
     n_units : int
         Their number in the comparison.
@@ -161,7 +161,7 @@ def verdict_on(
     unit: str,
     is_scaled: bool = True,
 ) -> ComparisonVerdict:
-    """Verdict on the candidate by the limits of its difference from the reference.
+    """Verdict on the ranker by the limits of its difference from the reference.
 
     The number of units that are needed is known if the interval is scaled by a standard error.
     """

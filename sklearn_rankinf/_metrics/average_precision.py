@@ -34,7 +34,7 @@ class AveragePrecision(WithCutOff, Statistic):
     Parameters
     ----------
     k : int, float or None, default=None
-        Cut-off: a number of samples, or a fraction of them between 0 and 1, rounded up; None means
+        Cut-off: a number of items, or a fraction of them between 0 and 1, rounded up; None means
         the whole ranking.
     normalize : {"min", "positives"}, default="min"
         Divisor: the smaller of the number of positives and `k`, or the number of positives.
@@ -54,7 +54,7 @@ class AveragePrecision(WithCutOff, Statistic):
     Notes
     -----
     A block of equal scores is one threshold, as in scikit-learn: with :math:`H_b` positives among
-    the first :math:`T_b` samples at the end of block b, and :math:`y_b` positives in it,
+    the first :math:`T_b` items at the end of block b, and :math:`y_b` positives in it,
 
     .. math:: \mathrm{AP} = \frac{1}{m} \sum_b y_b \frac{H_b}{T_b}.
 

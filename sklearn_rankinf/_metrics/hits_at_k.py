@@ -65,12 +65,12 @@ class _ShareOfHits(CallableMetric, HitsAtK):
 
 @dataclass(frozen=True, repr=False)
 class RecallAtK(_ShareOfHits):
-    r"""Recall at k: the fraction of the positives that are among the first k samples.
+    r"""Recall at k: the fraction of the positives that are among the first k items.
 
     Parameters
     ----------
     k : int or float
-        Cut-off: a number of samples, or a fraction of them between 0 and 1, rounded up.
+        Cut-off: a number of items, or a fraction of them between 0 and 1, rounded up.
 
     Raises
     ------
@@ -86,7 +86,7 @@ class RecallAtK(_ShareOfHits):
 
     Notes
     -----
-    With H of the m positives among the first k samples, recall is :math:`H / m`. If a block of g
+    With H of the m positives among the first k items, recall is :math:`H / m`. If a block of g
     equal scores with y positives straddles k and has j ranks up to k, it contributes
     :math:`y j / g` hits, the expectation over random tie-breaking.
 
@@ -110,7 +110,7 @@ class RecallAtK(_ShareOfHits):
 
 @dataclass(frozen=True, repr=False)
 class PrecisionAtK(_ShareOfHits):
-    r"""Precision at k: the fraction of the first k samples that are positive.
+    r"""Precision at k: the fraction of the first k items that are positive.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class PrecisionAtK(_ShareOfHits):
 
     Notes
     -----
-    With H positives among the first k samples, precision is :math:`H / k`; ties are treated as in
+    With H positives among the first k items, precision is :math:`H / k`; ties are treated as in
     :class:`RecallAtK`.
 
     Examples
@@ -174,7 +174,7 @@ class EnrichmentAtK(_ShareOfHits):
 
     Notes
     -----
-    With H of the m positives among the first k of n samples,
+    With H of the m positives among the first k of n items,
 
     .. math:: \mathrm{EF} = \frac{H / k}{m / n},
 
@@ -225,7 +225,7 @@ class FScoreAtK(_ShareOfHits):
 
     Notes
     -----
-    The first k samples are taken as the predicted positives [1]_. With H of the m positives among
+    The first k items are taken as the predicted positives [1]_. With H of the m positives among
     them,
 
     .. math:: F_\beta = \frac{(1 + \beta^2)\, P R}{\beta^2 P + R}
@@ -295,7 +295,7 @@ class ReciprocalRank(CallableMetric):
     Notes
     -----
     If the first positive is in a block of g equal scores, y of them positive, after :math:`a`
-    samples with better scores, the value is the expectation over random tie-breaking [1]_,
+    items with better scores, the value is the expectation over random tie-breaking [1]_,
 
     .. math:: \sum_{j=1}^{g-y+1} \binom{g-j}{y-1} \Big/ \binom{g}{y} \cdot \frac{1}{a + j}.
 

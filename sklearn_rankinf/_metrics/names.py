@@ -123,7 +123,7 @@ def _without_number(name: str, written: str, parameter: str) -> str:
     if parameter != "k":
         return f"{name} needs the {parameter} after an @: pass metric='{written}@0.1'."
     return (
-        f"{name} needs a cut-off: metric='{written}@50' counts the first 50 samples, and "
+        f"{name} needs a cut-off: metric='{written}@50' counts the first 50 items, and "
         f"metric='{written}@0.1' a tenth of a list of any size."
     )
 
@@ -138,7 +138,7 @@ def _number(metric: str, parameter: str, text: str) -> float:
     meaning = "a number between 0 and 1, such as 0.1"
     if parameter == "k":
         parameter = "cut-off"
-        meaning = "a number of samples, such as 50, or a fraction of them, such as 0.01"
+        meaning = "a number of items, such as 50, or a fraction of them, such as 0.01"
     raise ValueError(
         f"metric={shown(metric)}: the {parameter} after the @ must be {meaning}; got {shown(text)}."
     )

@@ -175,7 +175,7 @@ def _each_between(first: Integers, last: Integers) -> tuple[Integers, Integers]:
 
 @dataclass(frozen=True, repr=False)
 class PrecisionAtRecall(_ListedPoint):
-    r"""Precision at a recall: the share of positives among the samples down to a recall.
+    r"""Precision at a recall: the share of positives among the items down to a recall.
 
     Parameters
     ----------
@@ -192,19 +192,19 @@ class PrecisionAtRecall(_ListedPoint):
     See Also
     --------
     RecallAtPrecision, RecallAtFpr : Other operating points.
-    sklearn_rankinf.items_to_examine : Number of samples down to a recall, with limits.
+    sklearn_rankinf.items_to_examine : Number of items down to a recall, with limits.
     sklearn_rankinf.metric_curve : The whole precision-recall curve with its limits.
 
     Notes
     -----
     With m positives, :math:`h = \lceil r m \rceil` of them are needed for a recall of at least r.
-    The precision is :math:`h / k`, where the first k samples contain h positives. Without ties it
+    The precision is :math:`h / k`, where the first k items contain h positives. Without ties it
     is scikit-learn's precision at the largest threshold with this recall. In a block of g equal
-    scores with y positives, after a samples with :math:`h_a` positives,
+    scores with y positives, after a items with :math:`h_a` positives,
     :math:`k = a + g (h - h_a) / y`: the positives are evenly spread over the block.
 
     The null distribution is exact, also with ties: the precision is at least p if at least h
-    positives are among the first :math:`h / p` samples. Its values are listed. If they may be more
+    positives are among the first :math:`h / p` items. Its values are listed. If they may be more
     than two million, which takes large blocks of equal scores and many positives,
     ``method="auto"`` is permutation.
 
@@ -301,7 +301,7 @@ class RecallAtFpr(_ListedPoint):
     straight lines across blocks, which is scikit-learn's with ``drop_intermediate=False``.
 
     The null distribution is exact, also with ties: recall is at least v if at least v m of the m
-    positives are among the first :math:`u n_0 + v m` samples. Without ties the number of positives
+    positives are among the first :math:`u n_0 + v m` items. Without ties the number of positives
     has a negative hypergeometric distribution. Values are listed, with the limit of
     :class:`PrecisionAtRecall`.
 
@@ -386,7 +386,7 @@ class RecallAtPrecision(OperatingPoint):
     Parameters
     ----------
     precision : float
-        Share of positives among the samples above the threshold, between 0 and 1.
+        Share of positives among the items above the threshold, between 0 and 1.
 
     Raises
     ------
@@ -402,7 +402,7 @@ class RecallAtPrecision(OperatingPoint):
 
     Notes
     -----
-    The first k samples contain H(k) positives, and H is straight across a block of equal scores.
+    The first k items contain H(k) positives, and H is straight across a block of equal scores.
     With the largest k at which :math:`H(k) \ge p k`, recall is :math:`H(k) / m`, and 0 if there is
     no such k. Without ties it is the largest recall of scikit-learn's curve with a precision of at
     least p.

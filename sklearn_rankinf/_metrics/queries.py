@@ -35,7 +35,7 @@ def values_of_queries(metric: Metric, sample: Sample) -> Floats:
 
 
 def at_query(metric: Metric, query: Any, n_samples: int) -> Metric:
-    """The metric for the number of samples of a query, which an error names."""
+    """The metric for the number of items of a query, which an error names."""
     try:
         return metric.at(n_samples)
     except ValueError as error:
@@ -130,5 +130,5 @@ def check_several_queries(n_queries: int) -> None:
     if n_queries < 2:
         raise ValueError(
             "groups has only 1 query, but a comparison over queries needs at least 2: leave out "
-            "groups to compare the rankings of its samples."
+            "groups to compare the rankings of its items."
         )

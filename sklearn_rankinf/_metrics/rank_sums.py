@@ -50,17 +50,17 @@ class RankStatistic(CallableMetric, SumOfWeights):
 
     Notes
     -----
-    If the positives are at the ranks :math:`r_1 < \dots < r_m` of n samples, the value is
+    If the positives are at the ranks :math:`r_1 < \dots < r_m` of n items, the value is
 
     .. math:: S = \sum_{i=1}^m w(r_i; n, m) + c(n, m),
 
     where the weights are non-negative and do not increase with the rank, and c, returned by
     `offset`, is a constant. Instances with the same parameters should be equal, so that their null
     distributions are cached; make a subclass with parameters a frozen dataclass. A field `k` is a
-    cut-off, a number of samples; define ``at(n_samples)``, which returns the metric with such a
+    cut-off, a number of items; define ``at(n_samples)``, which returns the metric with such a
     number, to allow fractions as well. The title is the name of the class in words, unless it is
     defined. Set ``of_open_lists = True`` if neither weights nor offset depend on the number of
-    samples: then the metric is also that of runs whose collection has an unknown size
+    items: then the metric is also that of runs whose collection has an unknown size
     (:func:`align_runs`).
 
     Examples
@@ -124,7 +124,7 @@ class RocAuc(RankStatistic):
 
     Notes
     -----
-    With m positives at the ranks :math:`r_i` of n samples,
+    With m positives at the ranks :math:`r_i` of n items,
 
     .. math:: \mathrm{AUC} = \frac{1}{m (n - m)} \sum_{i=1}^m (n - r_i) - \frac{m - 1}{2 (n - m)},
 
@@ -229,7 +229,7 @@ class DiscountedCumulativeGain(WithCutOff, RankStatistic):
     Parameters
     ----------
     k : int, float or None, default=None
-        Cut-off: a number of samples, or a fraction of them between 0 and 1, rounded up; None means
+        Cut-off: a number of items, or a fraction of them between 0 and 1, rounded up; None means
         the whole ranking.
     normalize : bool, default=False
         Whether to divide by the value of a perfect ranking, which gives NDCG.
@@ -374,7 +374,7 @@ class RPrecision(RankStatistic):
 
     Notes
     -----
-    R-precision is :math:`H_m / m` with :math:`H_m` of the m positives among the first m samples,
+    R-precision is :math:`H_m / m` with :math:`H_m` of the m positives among the first m items,
     which is also recall at m [1]_. It is averaged over random tie-breaking if equal scores straddle
     rank m. One ranking has no interval; the mean over queries has.
 
@@ -441,7 +441,7 @@ class RobustInitialEnhancement(RankStatistic):
 
     Notes
     -----
-    With the ranks :math:`r_i` of m positives among n samples [1]_, in the form of [2]_,
+    With the ranks :math:`r_i` of m positives among n items [1]_, in the form of [2]_,
 
     .. math:: \mathrm{RIE} = \frac{\frac{1}{m} \sum_i e^{-\alpha r_i / n}}
               {\frac{1}{n} \sum_{r=1}^n e^{-\alpha r / n}},

@@ -46,8 +46,8 @@ class AveragedMetric(Metric):
             )
         if self.average == "micro" and self.metric.horizon is not None:
             raise ValueError(
-                f"{self.metric!r} is not defined with average='micro', which ranks the samples of "
-                "all classes in one list; use 'macro' or 'weighted', for which k counts samples "
+                f"{self.metric!r} is not defined with average='micro', which ranks the items of "
+                "all classes in one list; use 'macro' or 'weighted', for which k counts items "
                 "per class."
             )
 
@@ -71,7 +71,7 @@ class AveragedMetric(Metric):
     def shares_of_classes(self, n_positives: Floats) -> Floats:
         if self.average == "micro":
             raise ValueError(
-                f"{self!r} ranks the samples of all classes in one list, whose items are not "
+                f"{self!r} ranks the items of all classes in one list, whose items are not "
                 "independent, so that it has no interval: use 'macro' or 'weighted'."
             )
         numbers = n_positives if self.average == "weighted" else np.ones(n_positives.size)
@@ -92,7 +92,7 @@ class CallableMetric(Metric):
         ----------
         average : {"macro", "weighted", "micro"} or None
             The mean over the classes, the mean weighted by their numbers of positives, or the
-            metric of all classes' samples in one list, as in scikit-learn; None for no average.
+            metric of all classes' items in one list, as in scikit-learn; None for no average.
 
         Returns
         -------
@@ -127,7 +127,7 @@ class CallableMetric(Metric):
         y_true : array-like of shape (n_samples,) or Ranking
             Binary labels, or a ranking, in which case `y_score` is omitted.
         y_score : array-like of shape (n_samples,), optional
-            Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+            Scores, larger for items more likely to be positive. Required unless `y_true` is a
             ranking.
         pos_label : int, float, bool or str, default=1
             The label of the positives. Ignored if `y_true` is a ranking.
@@ -198,7 +198,7 @@ def warn_of_one_class(positive: NDArray[np.bool_], consequence: str) -> None:
     """Warn about labels of a single class, and state the consequence."""
     warn_caller(
         f"y_true contains only one class, {int(positive.sum())} positives among {positive.size} "
-        f"samples: {consequence}.",
+        f"items: {consequence}.",
         UndefinedMetricWarning,
     )
 
@@ -236,11 +236,11 @@ def without_errors(metric: Metric) -> str:
     """Why a metric of one ranking has no standard error."""
     if metric.of_one_item:
         return (
-            f"{metric.title} of one ranking depends on a single sample, its best positive, so its "
+            f"{metric.title} of one ranking depends on a single item, its best positive, so its "
             "variance cannot be estimated"
         )
     return (
-        f"{metric.title} of one ranking depends on the samples near one point, so its standard "
+        f"{metric.title} of one ranking depends on the items near one point, so its standard "
         "error is not reliable"
     )
 
@@ -261,6 +261,6 @@ def check_of_user(statistic: Metric) -> None:
     check_k(k)
     if not isinstance(k, Integral):
         raise ValueError(
-            f"metric={statistic!r} needs k as a number of samples; got the fraction k={shown(k)}: "
+            f"metric={statistic!r} needs k as a number of items; got the fraction k={shown(k)}: "
             "pass an int, or define at(n_samples) in that class."
         )

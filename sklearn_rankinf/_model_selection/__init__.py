@@ -5,7 +5,7 @@ folds           permutation of labels over folds, checks of folds, and means ove
 search          significance of whole searches
 significance    significance over folds
 comparison      comparison of two estimators by cross-validation
-best_candidate  the best of several candidates
+best_candidate  the best of several rankers
 """
 
 from sklearn_rankinf._model_selection.scorers import average_precision_significance_scorer

@@ -1,4 +1,4 @@
-"""Test of the best of several candidate rankings, corrected for the selection."""
+"""Test of the best of several rankings, corrected for the selection."""
 
 from __future__ import annotations
 
@@ -48,32 +48,32 @@ class BestCandidateTestResult(DrawnResult):
     Attributes
     ----------
     metric : metric
-        The metric, with a number of samples as its cut-off if it has one.
+        The metric, with a number of items as its cut-off if it has one.
     statistic : ndarray of shape (n_candidates,)
-        Value of the metric for each candidate.
+        Value of the metric for each ranker.
     zscore : ndarray of shape (n_candidates,)
-        (statistic - E) / sd, with the exact mean E and standard deviation sd of the candidate's
-        null distribution; 0 for a candidate whose statistic cannot vary. With strata, clusters or
+        (statistic - E) / sd, with the exact mean E and standard deviation sd of the ranker's
+        null distribution; 0 for a ranker whose statistic cannot vary. With strata, clusters or
         an order, E and sd are those of `n_resamples` random labellings.
     pvalue : ndarray of shape (n_candidates,)
-        P-values adjusted for the choice among all candidates. The p-value of the best candidate
+        P-values adjusted for the choice among all rankers. The p-value of the best ranker
         accounts for its selection.
     pvalue_unadjusted : ndarray of shape (n_candidates,)
-        P-value of each candidate without adjustment: exact, or by permutation with strata, clusters
+        P-value of each ranker without adjustment: exact, or by permutation with strata, clusters
         or an order.
     pvalue_unadjusted_is_bound : ndarray of bool of shape (n_candidates,)
         Whether `pvalue_unadjusted` is an upper bound; see :class:`MetricTestResult`.
     best_index : int
-        The candidate with the largest z-score or, without standardisation, the largest statistic;
+        The ranker with the largest z-score or, without standardisation, the largest statistic;
         the first one if several are equal.
     best_name : object
-        Name of the best candidate.
+        Name of the best ranker.
     names : list
-        Names of the candidates: keys, columns of a frame, or numbers from 0.
+        Names of the rankers: keys, columns of a frame, or numbers from 0.
     n_resamples : int
         Number of random labellings.
     n_samples, n_positives : int
-        Number of samples and of positives among them.
+        Number of items and of positives among them.
     pvalue_standard_error : ndarray of shape (n_candidates,)
         Monte Carlo standard error of `pvalue`.
 
@@ -105,21 +105,21 @@ class BestCandidateTestResult(DrawnResult):
 
     @property
     def best_name(self) -> Any:
-        """Name of the best candidate."""
+        """Name of the best ranker."""
         return self.names[self.best_index]
 
     def _columns(self) -> dict[str, Any]:
-        return {"candidate": self.names} | {name: getattr(self, name).tolist() for name in _COLUMNS}
+        return {"ranker": self.names} | {name: getattr(self, name).tolist() for name in _COLUMNS}
 
     def _sentences(self) -> Iterable[str]:
         best = self.best_index
         pvalue = state_drawn_pvalue(self.pvalue[best], self.n_resamples)
         return [
-            f"Of {len(self.names)} candidates {self.best_name} was best, with "
+            f"Of {len(self.names)} rankers {self.best_name} was best, with "
             f"{self.metric.title_in_text} {format_value(self.statistic[best])} "
-            f"(z = {self.zscore[best]:.2f}); {pvalue} against random labelling, adjusted for the "
-            f"choice among all candidates (single-step maxT with {self.n_resamples} random "
-            f"labellings; {self.n_positives} positives among {self.n_samples} samples)."
+            f"(z = {self.zscore[best]:.2f}); {pvalue} against chance, adjusted for the "
+            f"choice among all rankers (single-step maxT with {self.n_resamples} random "
+            f"labellings; {self.n_positives} positives among {self.n_samples} items)."
         ]
 
 
@@ -138,41 +138,41 @@ def best_candidate_test(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> BestCandidateTestResult:
-    r"""Test the best of several candidate rankings, corrected for the selection.
+    r"""Test the best of several rankings, corrected for the selection.
 
-    The best of many candidates looks good even if all of them rank at random (selection bias). This
-    test permutes the labels for all candidates together, and compares each candidate with the best
-    of all candidates in every random labelling. It is the single-step maxT procedure of Westfall
+    The best of many rankers looks good even if all of them rank at random (selection bias). This
+    test permutes the labels for all rankers together, and compares each ranker with the best
+    of all rankers in every random labelling. It is the single-step maxT procedure of Westfall
     and Young [1]_.
 
-    **The labels must not have been used to train any candidate.** Out-of-fold scores do not satisfy
+    **The labels must not have been used to train any ranker.** Out-of-fold scores do not satisfy
     this condition: each label was in the training data of the scores of other folds; see Notes.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        Binary labels of samples that were held out from the training of every candidate.
+        Binary labels of items that were held out from the training of every ranker.
     y_score : array-like of shape (n_samples, n_candidates), or mapping
-        Scores, larger for samples more likely to be positive, with one column per candidate: an
+        Scores, larger for items more likely to be positive, with one column per ranker: an
         array, a pandas or polars data frame, or a dict of names and scores.
     metric : str or metric, default="average_precision"
         A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
         :func:`metric_test`.
     standardize : bool, default=True
-        Whether the statistic of each candidate is standardised by the mean and standard deviation
+        Whether the statistic of each ranker is standardised by the mean and standard deviation
         of its null distribution, given its ties, before the maximum is taken. Without equal scores,
-        strata, clusters and an order, all candidates have the same null distribution, and
+        strata, clusters and an order, all rankers have the same null distribution, and
         `standardize` does not change the result.
     strata : array-like of shape (n_samples,), optional
-        Stratum of each sample, any hashable values. Labels are permuted only within strata.
+        Stratum of each item, any hashable values. Labels are permuted only within strata.
     clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample, any hashable values. All samples of a cluster must have the same
+        Cluster of each item, any hashable values. All items of a cluster must have the same
         label. The labels of whole clusters are permuted, among clusters of the same size and, with
         `strata`, of the same stratum.
     order : array-like of shape (n_samples,), optional
-        Time or position of each sample, for a series whose labels are autocorrelated. Labels are
+        Time or position of each item, for a series whose labels are autocorrelated. Labels are
         shifted along the series; each stratum is a separate series. With `clusters`, blocks of
-        consecutive samples, the blocks are permuted instead.
+        consecutive items, the blocks are permuted instead.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
     n_resamples : int, default=9999
@@ -180,7 +180,7 @@ def best_candidate_test(
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings.
     n_jobs : int, optional
-        Number of jobs for the random labellings and for the exact null distributions of candidates
+        Number of jobs for the random labellings and for the exact null distributions of rankers
         with different ties. The result does not depend on it.
     verbose : int, default=0
         Verbosity of joblib; larger values print more messages.
@@ -188,15 +188,15 @@ def best_candidate_test(
     Returns
     -------
     result : BestCandidateTestResult
-        The statistic, z-score, adjusted p-value and unadjusted p-value of each candidate, and the
-        best candidate.
+        The statistic, z-score, adjusted p-value and unadjusted p-value of each ranker, and the
+        best ranker.
 
     Raises
     ------
     TypeError
         If `y_true` is a ranking, or an argument has the wrong type.
     ValueError
-        If there is no candidate, if names repeat, if labels or scores are invalid (see
+        If there is no ranker, if names repeat, if labels or scores are invalid (see
         :meth:`Ranking.from_scores`), if the metric is unknown, if a cluster has different
         labels or is in several strata, if two samples of a series have the same time, or if the
         observed labelling is the only possible one.
@@ -204,7 +204,7 @@ def best_candidate_test(
     Warns
     -----
     UndefinedMetricWarning
-        If all labels are the same: no candidate can be better than chance, and all p-values are 1.
+        If all labels are the same: no ranker can be better than chance, and all p-values are 1.
     UserWarning
         If only a few different labellings are possible; see :func:`metric_test`.
 
@@ -214,38 +214,38 @@ def best_candidate_test(
 
     Notes
     -----
-    Candidate j has the statistic :math:`T_j` for the observed labels and :math:`T_j^{(b)}` for the
+    Ranker j has the statistic :math:`T_j` for the observed labels and :math:`T_j^{(b)}` for the
     b-th of B random labellings. Its adjusted p-value is
 
     .. math:: \tilde p_j = \frac{1 + \#\{b : \max_i T_i^{(b)} \ge T_j\}}{B + 1}.
 
-    If the labels are independent of the scores of all candidates, the smallest :math:`\tilde p_j`
+    If the labels are independent of the scores of all rankers, the smallest :math:`\tilde p_j`
     is at most :math:`\alpha` with a probability of at most :math:`\alpha`, for any number of
-    candidates and any dependence between them. If some candidates are better than chance, any
+    rankers and any dependence between them. If some rankers are better than chance, any
     :math:`\tilde p_j` of the others is at most :math:`\alpha` with a probability of at most
     :math:`\alpha`, as long as the labels are jointly independent of the scores of these others. The
-    test does not show that the winner is better than the other candidates. :math:`T_j` is
+    test does not show that the winner is better than the other rankers. :math:`T_j` is
     :math:`(S_j - \mathrm{E} S_j) / \mathrm{sd}\, S_j` or, with ``standardize=False``, the metric
     :math:`S_j` itself, whose mean and spread depend on the ties. Without standardisation a
-    candidate with a wide null distribution dominates the maximum. Values that differ by rounding
+    ranker with a wide null distribution dominates the maximum. Values that differ by rounding
     count as equal.
 
     The test is not valid for out-of-fold scores from a cross-validation on the same labels: the
     scores of a fold were trained on the labels of all other folds, and a permutation destroys this
-    dependence. Candidates without any predictive value are then significant too often (7 to 11 % of
-    the time at a level of 5 %, as measured for four candidates and 200 or 300 samples; see
+    dependence. Rankers without any predictive value are then significant too often (7 to 11 % of
+    the time at a level of 5 %, as measured for four rankers and 200 or 300 items; see
     :ref:`selection`). To test the winner of a search on the same labels, the whole search has to be
     refitted under permuted labels (see :func:`search_permutation_test`). A winner that was chosen
     on other labels needs no correction: use :func:`average_precision_test` on the held-out labels.
 
     With `strata`, `clusters` or `order`, the random labellings are those that these restrictions
-    allow, jointly for all candidates. There is no exact null distribution in this case: the
-    unadjusted p-value of each candidate, and the mean and standard deviation of its null
+    allow, jointly for all rankers. There is no exact null distribution in this case: the
+    unadjusted p-value of each ranker, and the mean and standard deviation of its null
     distribution, come from `n_resamples` separate random labellings, whose independence keeps
     the test valid.
 
     The time is proportional to the product of `n_resamples`, the number of positives and the
-    number of candidates. Memory does not grow with `n_resamples` if all labels are exchangeable,
+    number of rankers. Memory does not grow with `n_resamples` if all labels are exchangeable,
     and otherwise by one number per random labelling.
 
     References
@@ -255,7 +255,7 @@ def best_candidate_test(
 
     Examples
     --------
-    Twenty candidates are noise. The unadjusted p-value of the best one is misleadingly small:
+    Twenty rankers are noise. The unadjusted p-value of the best one is misleadingly small:
 
     >>> import numpy as np
     >>> from sklearn_rankinf import best_candidate_test
@@ -291,7 +291,7 @@ def best_candidate_test(
     ranked_by = observed.zscore if standardize else observed.statistic
     if not sample.has_both:
         warn_of_one_class(
-            sample.positive, "no candidate can be better than chance, and all p-values are 1"
+            sample.positive, "no ranker can be better than chance, and all p-values are 1"
         )
         counts = np.full(len(sample.names), n_resamples)
     else:
@@ -319,7 +319,7 @@ def best_candidate_test(
 
 @dataclass(frozen=True, eq=False)
 class _Observed:
-    """Statistics, moments and p-values of the single candidates, and their common statistic."""
+    """Statistics, moments and p-values of the single rankers, and their common statistic."""
 
     metric: Any
     statistic: Floats
@@ -408,7 +408,7 @@ def _joint_sampler(
 
 
 def _thresholds(sample: Sample, observed: _Observed, standardize: bool) -> Floats:
-    """Smallest maxima that count as reaching the values of the candidates."""
+    """Smallest maxima that count as reaching the values of the rankers."""
     own = observed.zscore if standardize else observed.statistic
     centers, scales = _scaling(observed, standardize)
     # The rounding error is relative to the terms of the difference.
@@ -418,7 +418,7 @@ def _thresholds(sample: Sample, observed: _Observed, standardize: bool) -> Float
 
 
 def _exceedances(sampler: JointSampler, thresholds: Floats, draws: Draws) -> Integers:
-    """For each candidate, count the random labellings whose maximum reaches its value."""
+    """For each ranker, count the random labellings whose maximum reaches its value."""
     count = partial(sampler.count_at_least, thresholds)
     counts = draws.over(count, draws.chunks(sampler.chunks(draws.n_resamples)))
     return np.asarray(np.sum(counts, axis=0))

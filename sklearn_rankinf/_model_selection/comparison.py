@@ -168,9 +168,9 @@ class CrossValComparisonResult(Result):
     algorithms : AlgorithmComparison
         Comparison of the algorithms, for any training set of this size.
     fold_statistics_a, fold_statistics_b : ndarray of shape (n_splits,)
-        The metric on the held-out samples of each fold.
+        The metric on the held-out items of each fold.
     fold_n_samples, fold_n_positives : ndarray of int of shape (n_splits,)
-        Number of held-out samples and of held-out positives of each fold.
+        Number of held-out items and of held-out positives of each fold.
     n_splits : int
         Number of folds.
     method : str
@@ -219,7 +219,7 @@ class CrossValComparisonResult(Result):
     def _sentences(self) -> Iterable[str]:
         title = self.metric.title_in_text
         if self.models is not None:
-            taken = "over folds" if self.method == "mean" else "of pooled held-out samples"
+            taken = "over folds" if self.method == "mean" else "of pooled held-out items"
             yield (
                 f"Models: {title} {taken} was {format_value(self.statistic_a)} and "
                 f"{format_value(self.statistic_b)} "
@@ -255,8 +255,8 @@ def cross_val_comparison(
     r"""Compare two estimators by cross-validation: their fitted models and their algorithms.
 
     Both estimators are fitted to the same training sets. The result has two parts: ``models`` shows
-    whether the models fitted in the folds rank held-out samples differently, and ``algorithms``
-    whether the algorithms would also differ if they were trained on other samples. The second part
+    whether the models fitted in the folds rank held-out items differently, and ``algorithms``
+    whether the algorithms would also differ if they were trained on other items. The second part
     is less certain.
 
     Parameters
@@ -267,7 +267,7 @@ def cross_val_comparison(
         ``return_estimator=True`` and ``return_indices=True``. If only one is such a dict, the other
         estimator is fitted on its splits; two dicts must have the same splits.
     X : array-like of shape (n_samples, n_features)
-        The samples.
+        The items.
     y : array-like of shape (n_samples,)
         The binary labels.
     cv : int, splitter or iterable, optional
@@ -276,7 +276,7 @@ def cross_val_comparison(
         groups or `clusters`. Rows may be numbers or boolean masks. Splits are
         generated once, so that random splits are the same for both estimators.
     clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample, any hashable values. In the comparison of the models only samples of
+        Cluster of each item, any hashable values. In the comparison of the models only items of
         different clusters are independent. No fold may train on a cluster that it holds out.
     metric : str, metric or scorer, default="average_precision"
         A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
@@ -284,10 +284,10 @@ def cross_val_comparison(
         positive, such as a string, and which response of the estimators ranks.
     method : str, default="auto"
         Method of the comparison of the models. ``"swap"``, the choice of ``"auto"``, and
-        ``"influence"`` compare two rankings of all held-out samples by their ranks in their folds,
+        ``"influence"`` compare two rankings of all held-out items by their ranks in their folds,
         ``"swap_pooled_scores"`` and ``"influence_pooled_scores"`` by their scores, if scores are on
         the same scale in all folds; see :func:`metric_comparison_test`. ``"mean"`` compares means
-        over the folds. All need folds that hold out different samples. ``"algorithms"`` omits the
+        over the folds. All need folds that hold out different items. ``"algorithms"`` omits the
         comparison of the models, for repeated or random splits.
     params : dict, optional
         Parameters for fitting both estimators, as in
@@ -315,24 +315,24 @@ def cross_val_comparison(
     TypeError
         If an estimator has none of the response methods, or if an argument has the wrong type.
     ValueError
-        If `method` is not one of those above; if folds hold out the same samples and models are
+        If `method` is not one of those above; if folds hold out the same items and models are
         compared, or for the mean the same clusters; if there is only one fold, or
         a fold holds out only one class, or for the mean a single positive or negative; if
         reciprocal ranks are averaged; if two dicts have different splits, if a dict lacks the
         estimators or the indices, or is combined with arguments that only splitting or fitting
         needs; if a fold has no rows, rows out of range, a held-out row twice, or rows that it both
         trains on and holds out, unless nothing is fitted; or if a cluster is in the training set
-        and the held-out samples of a fold.
+        and the held-out items of a fold.
 
     See Also
     --------
-    metric_comparison_test : Comparison of two rankings of the same samples.
+    metric_comparison_test : Comparison of two rankings of the same items.
     cross_val_significance : Whether one estimator is better than chance.
     metric_multiple_comparison_test : Comparison of more than two rankings.
 
     Notes
     -----
-    **Models.** Given the fitted models, held-out samples are independent of each other and of the
+    **Models.** Given the fitted models, held-out items are independent of each other and of the
     models that rank them.
 
     ``"mean"`` uses the mean :math:`\bar d` over K folds of the differences :math:`d_k`.
@@ -340,11 +340,11 @@ def cross_val_comparison(
     the difference in fold k. The p-value is that of Student's t distribution with Satterthwaite's
     degrees of freedom, from :math:`m_k - 1` in a fold with :math:`m_k` positives.
 
-    ``"swap"`` and ``"influence"`` make one ranking of all held-out samples, and compare two of them
+    ``"swap"`` and ``"influence"`` make one ranking of all held-out items, and compare two of them
     by :func:`metric_comparison_test`. The scores of different folds come from different models,
-    which may have different scales. Therefore a sample at rank r of n in its fold, with
+    which may have different scales. Therefore an item at rank r of n in its fold, with
     mean ranks for equal scores, has the score :math:`1 - (r - 1/2)/n`. Increasing transformations
-    of the scores of a fold do not change the result, and samples at the same place in their folds
+    of the scores of a fold do not change the result, and items at the same place in their folds
     are tied. The folds are treated as samples of one population, whose prevalences differ only by
     chance, as with stratified folds. A fold with more positives than others, for instance if whole
     groups are held out, is treated as if it had the same prevalence. The methods of
@@ -486,7 +486,7 @@ def _planned_folds(
 
 
 def _check_same_splits(folds_a: Folds, folds_b: Folds) -> None:
-    """Raise an error if the estimators have different training or held-out samples."""
+    """Raise an error if the estimators have different training or held-out items."""
     same = len(folds_a) == len(folds_b) and all(
         np.array_equal(a.train, b.train) and np.array_equal(a.test, b.test)
         for a, b in zip(folds_a, folds_b, strict=False)
@@ -507,7 +507,7 @@ def _check_folds(planned: Sequence[Folds], labels: Sample, method: str) -> None:
         n_positives = int(labels.positive[fold.test].sum())
         if n_positives in (0, fold.test.size):
             raise ValueError(
-                f"Fold {number} holds out {n_positives} positives among {fold.test.size} samples, "
+                f"Fold {number} holds out {n_positives} positives among {fold.test.size} items, "
                 "so its metric is the same for all rankings: use fewer folds, or stratified "
                 "ones."
             )
@@ -519,7 +519,7 @@ def _check_folds(planned: Sequence[Folds], labels: Sample, method: str) -> None:
 
 
 def ranks_in_fold(places: Integers) -> Floats:
-    """Rank of each sample as a fraction of its fold, between 0 for the last and 1 for the first."""
+    """Rank of each item as a fraction of its fold, between 0 for the last and 1 for the first."""
     twice = 2 * places.size
     # A single division of integers gives equal fractions equal floats.
     return np.asarray((twice + 1 - doubled_midranks(places)) / twice)
@@ -529,7 +529,7 @@ def ranks_in_fold(places: Integers) -> Floats:
 
 
 def _compare_means(pairs: Sequence[Difference]) -> ModelComparison:
-    """Compare the means over folds that hold out different samples."""
+    """Compare the means over folds that hold out different items."""
     mean = FoldMean.of_models(
         (pair.difference, pair.standard_error**2, pair.sample.n_independent) for pair in pairs
     )
@@ -548,7 +548,7 @@ def _compare_pooled(
     way: _Method,
     drawing: dict[str, Any],
 ) -> tuple[tuple[float, float], ModelComparison]:
-    """Compare two rankings of the held-out samples of all folds."""
+    """Compare two rankings of the held-out items of all folds."""
     rows = np.concatenate([fold.test for fold in folds])
     scores = [
         np.concatenate(

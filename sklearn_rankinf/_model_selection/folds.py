@@ -86,7 +86,7 @@ def check_groups(sample: Sample, groups: Any) -> None:
     if n_unlike(sample.kinds) == -int(np.sum(np.bincount(codes) ** 2)):
         raise ValueError(
             "The labels are constant within groups, but groups only affect the splits: "
-            "permuting the labels of single samples would make p-values far too small. Pass "
+            "permuting the labels of single items would make p-values far too small. Pass "
             "clusters=groups, which permutes the labels of whole groups."
         )
     if _is_rare(n_unlike, sample.kinds, np.zeros_like(codes)):
@@ -94,7 +94,7 @@ def check_groups(sample: Sample, groups: Any) -> None:
             "The labels are more similar within groups than random labels, but groups only "
             "affect the splits: permuting labels across groups makes p-values too small if "
             "scores of a group are similar too. Pass strata=groups, which permutes labels only "
-            "within groups, or clusters, whose samples have the same label.",
+            "within groups, or clusters, whose items have the same label.",
             UserWarning,
         )
 
@@ -176,7 +176,7 @@ def _warn_of_series(sample: Sample, folds: Sequence[Fold]) -> None:
 
 
 def _check_series_are_whole(sample: Sample, folds: Sequence[Fold]) -> None:
-    """Raise an error if a fold holds out samples that are not consecutive in a series."""
+    """Raise an error if a fold holds out items that are not consecutive in a series."""
     if sample.design.positions is None:
         return
     position, series = _places_in_series(sample)
@@ -185,14 +185,14 @@ def _check_series_are_whole(sample: Sample, folds: Sequence[Fold]) -> None:
         steps = np.diff(position[fold.test][inside])
         if np.any((steps != 1) & (np.diff(series[fold.test][inside]) == 0)):
             raise ValueError(
-                f"Fold {number} holds out samples that are not consecutive in order, and may "
+                f"Fold {number} holds out items that are not consecutive in order, and may "
                 "train on their neighbours: pass a splitter such as TimeSeriesSplit, with "
                 "sorted rows, or one that holds out whole series."
             )
 
 
 def _places_in_series(sample: Sample) -> tuple[Integers, Integers]:
-    """Place of each sample in its series, and the number of the series."""
+    """Place of each item in its series, and the number of the series."""
     n_samples = sample.n_items
     series, times = sample.design.strata, sample.design.positions
     assert times is not None
@@ -223,7 +223,7 @@ def check_clusters_are_whole(sample: Sample, folds: Sequence[Fold]) -> None:
         if both.size:
             raise ValueError(
                 f"Cluster {sample.design.names['clusters'][both[0]]!r} is in the training set and "
-                f"in the held-out samples of fold {number}, which reveals its label to the "
+                f"in the held-out items of fold {number}, which reveals its label to the "
                 "estimator: keep clusters together, as StratifiedGroupKFold does."
             )
 
@@ -231,8 +231,8 @@ def check_clusters_are_whole(sample: Sample, folds: Sequence[Fold]) -> None:
 def check_are_different(
     sample: Sample, folds: Sequence[Fold], what: str, remedy: str, of_clusters: bool = True
 ) -> None:
-    """Raise an error if several folds hold out the same samples, or the same clusters."""
-    units = {"samples": np.arange(sample.n_items)}
+    """Raise an error if several folds hold out the same items, or the same clusters."""
+    units = {"items": np.arange(sample.n_items)}
     if of_clusters and sample.design.clusters is not None:
         units["clusters"] = sample.design.clusters
     for name, codes in units.items():
@@ -400,13 +400,13 @@ def held_out_scores(
     scores: Callable[[Any, Any], Floats],
     n_jobs: int | None,
 ) -> list[Floats]:
-    """Scores of the samples that each fold holds out, by what scores them with its estimator."""
+    """Scores of the items that each fold holds out, by what scores them with its estimator."""
     tasks = ((fold.estimator, fold.held_out(X, y)[0]) for fold in folds)
     return in_parallel(scores, tasks, n_jobs)
 
 
 def held_out_sample(sample: Sample, fold: Fold, scores: Any, columns: str = "") -> Sample:
-    """The samples that a fold holds out, with scores by one ranker, or by those of a dict."""
+    """The items that a fold holds out, with scores by one ranker, or by those of a dict."""
     read = Sample.read(sample.positive[fold.test], scores, pos_label=True, columns=columns)
     return replace(read, design=sample.design.of_rows(fold.test))
 
@@ -429,7 +429,7 @@ class FoldMean:
     ) -> FoldMean:
         """Mean of values of fitted models, each with its variance and numbers of both classes.
 
-        Given the models, held-out samples of different folds are independent, so that the variances
+        Given the models, held-out items of different folds are independent, so that the variances
         add up. The degrees of freedom of each are the number of independent positives minus 1, and
         those of the sum are Satterthwaite's.
         """

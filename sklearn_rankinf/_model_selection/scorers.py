@@ -42,14 +42,14 @@ from sklearn_rankinf._statistics import Floats, Metric, as_log10, is_smallest
 
 
 def resolution(log10_pvalue: float) -> float:
-    """Error of -log10 p that a search cannot use: far out, candidates differ by whole digits."""
+    """Error of -log10 p that is too small to choose between parameter settings."""
     return 0.01 + 0.001 * abs(log10_pvalue)
 
 
 # Relative error of a p-value that the resolution accepts for every p.
 _TOLERANCE = math.log(10.0) * resolution(0.0)
 _OUTPUTS = ("statistic", "neg_log10_pvalue", "pvalue", "zscore", "adjusted")
-# Number of samples up to which all digits of a p-value cost little.
+# Number of items up to which all digits of a p-value cost little.
 _SHORT = 64
 # Key of the dict -> (output, method); a method of None is the requested one.
 _ONE_METHOD: dict[str, tuple[str, str | None]] = {output: (output, None) for output in _OUTPUTS}
@@ -128,8 +128,8 @@ def make_significance_scorer(
 ) -> Any:
     r"""Make a scorer that measures the evidence that a ranking is better than chance.
 
-    The scorer can be used wherever scikit-learn accepts ``scoring=``. It ranks the given samples by
-    the scores of the estimator and tests the ranking against random labelling.
+    The scorer can be used wherever scikit-learn accepts ``scoring=``. It ranks the given items by
+    the scores of the estimator and tests the ranking against chance.
 
     Parameters
     ----------
@@ -159,7 +159,8 @@ def make_significance_scorer(
         Number of random labellings for permutation. The p-value is never below
         ``1 / (n_resamples + 1)``.
     random_state : int, RandomState, Generator or None, default=0
-        Source of the random labellings. With an int all candidates and folds use the same ones.
+        Source of the random labellings. With an int all parameter settings and folds use the same
+        ones.
     response_method : str or sequence of str, default=("decision_function", "predict_proba")
         Methods of the estimator that return the scores; the first available one is used.
         ``"predict"`` is for regressors.
@@ -190,8 +191,8 @@ def make_significance_scorer(
     UndefinedMetricWarning
         If the labels of a fold have no positives.
     UserWarning
-        If a permutation p-value is the smallest possible one, so that candidates tie; if a fold has
-        few different labellings; and if the test warns about weights.
+        If a permutation p-value is the smallest possible one, so that parameter settings tie; if a
+        fold has few different labellings; and if the test warns about weights.
 
     See Also
     --------
@@ -207,22 +208,22 @@ def make_significance_scorer(
     .. math:: -\log_{10} P(S \ge s),
 
     for the value :math:`s` of the metric on the fold, under the hypothesis that every choice of the
-    positives among the samples is equally likely, given the scores and their ties. The mean score
-    over folds ranks candidates. It is not valid evidence that the winner is better than chance,
-    because training sets overlap and the best of many candidates is selected.
+    positives among the items is equally likely, given the scores and their ties. The mean score
+    over folds ranks parameter settings. It is not valid evidence that the winner is better than
+    chance, because training sets overlap and the best of many parameter settings is selected.
 
     To keep a search almost as fast as one that is scored by average precision, exact p-values that
     take long to compute have a resolution of at most 0.01 + 0.001 E in the default score E: 0.011
     at E = 1, and 0.046 at E = 36. :func:`average_precision_test` computes all digits. All folds and
-    candidates are scored on one scale: where no error of an exact p-value below 10 percent can be
-    stated, the score is that of its guaranteed upper bound. If a p-value takes too long to compute,
-    the error is raised, for which scikit-learn has ``error_score`` (:ref:`scorers`).
+    parameter settings are scored on one scale: where no error of an exact p-value below 10 percent
+    can be stated, the score is that of its guaranteed upper bound. If a p-value takes too long to
+    compute, the error is raised, for which scikit-learn has ``error_score`` (:ref:`scorers`).
 
     A fold without evidence does not stop a search: if all labels or all scores are equal, the
     statistic is that of the test, p is 1 and all other outputs are 0. A fold of multiclass labels
     in which a class is missing is an error, as in scikit-learn: use stratified folds.
 
-    Weights, strata, clusters and the order of the samples are passed to scorers by metadata
+    Weights, strata, clusters and the order of the items are passed to scorers by metadata
     routing (:ref:`scorers`): enable it, call ``set_score_request(clusters=True)``, or the same with
     `sample_weight`, `strata` or `order`, on the scorer or on each scorer of a dict, and pass the
     arrays in `params` or to `fit`. None of these cases has a null distribution in closed form. A
@@ -373,7 +374,7 @@ def _greater_label(y_true: ArrayLike) -> PosLabel:
     label = labels.tolist()[0]
     if isinstance(label, str) or label not in (-1, 0, 1):
         raise ValueError(
-            f"All samples have the label {label!r}, which may be positive or negative: pass "
+            f"All items have the label {label!r}, which may be positive or negative: pass "
             "pos_label to make_significance_scorer."
         )
     return 1
@@ -395,7 +396,7 @@ def _warn_of_no_positives() -> None:
 def _warn_of_the_floor(n_resamples: int) -> None:
     warnings.warn(
         f"A permutation p-value has its smallest possible value, 1/{n_resamples + 1} with "
-        f"{n_resamples} permutations, and candidates with this value tie: use "
+        f"{n_resamples} permutations, and parameter settings with this value tie: use "
         "method='analytic', which has no such limit, or a larger n_resamples if there is no "
         "analytic null distribution.",
         UserWarning,
@@ -451,8 +452,8 @@ def _check_fold_holds(metric: Metric, n_samples: int) -> None:
     k: Any = getattr(metric, "k", None)
     if isinstance(k, Integral) and int(k) > n_samples:
         raise ValueError(
-            f"metric={metric!r} has a cut-off above the {n_samples} samples of this fold: pass a "
-            "smaller one to make_significance_scorer, or a fraction of the samples, as in "
+            f"metric={metric!r} has a cut-off above the {n_samples} items of this fold: pass a "
+            "smaller one to make_significance_scorer, or a fraction of the items, as in "
             "metric='recall@0.1'."
         )
 

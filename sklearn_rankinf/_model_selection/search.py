@@ -58,8 +58,8 @@ class SearchPermutationTestResult(DrawnResult):
     [0.0, 0.3363]
     >>> print(result.summary())
     The best score of the search was 0.5 (mean under permuted labels 0.25), p ≤ 0.1000 for better
-    than random labelling (permutation test that repeats the whole search with 9 random labellings,
-    one-sided).
+    than chance (permutation test that repeats the whole search with 9 random
+    labellings, one-sided).
     """
 
     statistic: float
@@ -71,8 +71,8 @@ class SearchPermutationTestResult(DrawnResult):
         return [
             f"The best score of the search was {format_value(self.statistic)} (mean under permuted "
             f"labels {format_value(float(np.mean(self.permuted_statistics)))}), "
-            f"{state_drawn_pvalue(self.pvalue, self.n_resamples)} for better than random "
-            "labelling (permutation test that repeats the whole search with "
+            f"{state_drawn_pvalue(self.pvalue, self.n_resamples)} for better than "
+            "chance (permutation test that repeats the whole search with "
             f"{self.n_resamples} random labellings, one-sided)."
         ]
 
@@ -93,9 +93,9 @@ def search_permutation_test(
 ) -> SearchPermutationTestResult:
     r"""Test the best score of a search by running the search under permuted labels.
 
-    The best score of many candidates is too optimistic, because the largest score tends to have a
-    favourable random error (winner's curse). This test repeats the whole search, with the choice of
-    a winner, for each permutation of the labels.
+    The best score of many parameter settings is too optimistic, because the largest score tends to
+    have a favourable random error (winner's curse). This test repeats the whole search, with the
+    choice of a winner, for each permutation of the labels.
 
     Parameters
     ----------
@@ -103,23 +103,23 @@ def search_permutation_test(
         An unfitted search of scikit-learn, such as :class:`sklearn.model_selection.GridSearchCV`.
         It is not changed.
     X : array-like of shape (n_samples, n_features)
-        The samples.
+        The items.
     y : array-like of shape (n_samples,)
         The labels.
     strata : array-like of shape (n_samples,), optional
-        Stratum of each sample, any hashable values. Labels are permuted only within strata.
+        Stratum of each item, any hashable values. Labels are permuted only within strata.
     clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample, any hashable values. All samples of a cluster must have the same
+        Cluster of each item, any hashable values. All items of a cluster must have the same
         label. The labels of whole clusters are permuted, among clusters of the same size.
     order : array-like of shape (n_samples,), optional
-        Time or position of each sample, for a series whose labels are autocorrelated. Labels are
+        Time or position of each item, for a series whose labels are autocorrelated. Labels are
         shifted along the series; each stratum is a separate series. With `clusters`, blocks of
-        consecutive samples, the blocks are permuted instead.
+        consecutive items, the blocks are permuted instead.
     params : dict, optional
-        Parameters for the `fit` method of the search, for fitting its candidates and for metadata
-        routing. Groups of the samples, ``params["groups"]``, go to the splitter with and without
-        metadata routing; by default they are the `clusters`, if the splitter of the search splits
-        by groups.
+        Parameters for the `fit` method of the search, for fitting its parameter settings and for
+        metadata routing. Groups of the items, ``params["groups"]``, go to the splitter with and
+        without metadata routing; by default they are the `clusters`, if the splitter of the search
+        splits by groups.
     n_resamples : int, default=99
         Number of permutations. The p-value is never below ``1 / (n_resamples + 1)``.
     random_state : int, RandomState, Generator or None, default=0
@@ -138,7 +138,7 @@ def search_permutation_test(
     Raises
     ------
     TypeError
-        If `search` is not a search over candidates, or an argument has the wrong type.
+        If `search` is not a search over parameter settings, or an argument has the wrong type.
     ValueError
         If the search has no single best score, or if this score is nan or infinite; if its `cv` is
         an iterable of splits; if the labels are constant within groups, and neither `clusters`
@@ -162,8 +162,8 @@ def search_permutation_test(
     score at least as large as the observed one; scores that differ by rounding, relatively by
     1e-12, count as equal. It is valid for every search, splitter and score if the labels are
     exchangeable: all of them, or within strata, or those of whole clusters. The test stays valid if
-    clusters are split between training sets and held-out samples, but then the search may choose a
-    candidate that memorises clusters: use a splitter that keeps groups together, such as
+    clusters are split between training sets and held-out items, but then the search may choose a
+    parameter setting that memorises clusters: use a splitter that keeps groups together, such as
     :class:`sklearn.model_selection.StratifiedGroupKFold`.
 
     Splits that depend on the labels, such as stratified ones, are made again for each permutation,
@@ -172,9 +172,9 @@ def search_permutation_test(
     fixed splits that are independent of the labels. Each search refits its winner only if `refit`
     is a callable or the name of one of several scores.
 
-    If the search itself is random, for instance because of a splitter or candidates without a fixed
-    `random_state`, the searches differ in this respect too, and the result varies from call to
-    call.
+    If the search itself is random, for instance because of a splitter or parameter settings without
+    a fixed `random_state`, the searches differ in this respect too, and the result varies from call
+    to call.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def _prepared(search: Any) -> Any:
     parameters = search.get_params(deep=False) if hasattr(search, "get_params") else {}
     if not {"estimator", "cv", "refit"} <= set(parameters):
         raise TypeError(
-            "search must be an unfitted search over candidates, such as GridSearchCV; got "
+            "search must be an unfitted search over parameter settings, such as GridSearchCV; got "
             f"{type(search).__name__}."
         )
     check_makes_splits(search.cv, "Searches")

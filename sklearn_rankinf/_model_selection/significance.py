@@ -96,7 +96,7 @@ class CrossValSignificanceResult(Result):
         Whether the p-value is an upper bound, because the p-value of a fold is one: a guaranteed
         bound of the exact p-value, or the smallest possible one of the random labellings.
     fold_statistics : ndarray of shape (n_splits,)
-        The metric on the held-out samples of each fold.
+        The metric on the held-out items of each fold.
     fold_pvalues, fold_log10_pvalues : ndarray of shape (n_splits,)
         P-value of each fold and its base-10 logarithm.
     metric : metric
@@ -128,9 +128,9 @@ class CrossValSignificanceResult(Result):
     >>> result.n_splits, [test.n_positives for test in result.fold_tests]
     (5, [7, 6, 6, 6, 6])
     >>> print(result.summary())
-    Mean average precision over 5 folds was ... (chance ...), p = ... for better than random
-    labelling (exact test of each fold, combined by Bonferroni's rule, one-sided; 31 positives among
-    300 held-out samples).
+    Mean average precision over 5 folds was ... (chance ...), p = ... for better than chance
+    (exact test of each fold, combined by Bonferroni's rule, one-sided; 31 positives among
+    300 held-out items).
     """
 
     statistic: float
@@ -169,7 +169,7 @@ class CrossValSignificanceResult(Result):
 
         The interval estimates the expected metric of models trained on training sets of this size,
         on held-out data of the size of a fold. It does not estimate the metric of the model that is
-        fitted to all samples, nor the metric on a larger list.
+        fitted to all items, nor the metric on a larger list.
 
         Parameters
         ----------
@@ -184,9 +184,9 @@ class CrossValSignificanceResult(Result):
         Raises
         ------
         ValueError
-            If folds hold out the same samples or the same clusters, if a fold holds out fewer than
+            If folds hold out the same items or the same clusters, if a fold holds out fewer than
             two independent positives or negatives, if there is an `order`, or if the metric is the
-            reciprocal rank, which depends on a single sample of each fold.
+            reciprocal rank, which depends on a single item of each fold.
 
         See Also
         --------
@@ -245,10 +245,10 @@ class CrossValSignificanceResult(Result):
         return [
             f"Mean {tests[0].metric.title_in_text} over {self.n_splits} folds was "
             f"{format_value(self.statistic)} (chance {format_value(chance)}), "
-            f"{state_pvalue(self.log10_pvalue, is_bound)} for better than random "
-            f"labelling ({how}, "
+            f"{state_pvalue(self.log10_pvalue, is_bound)} for better than "
+            f"chance ({how}, "
             f"one-sided; {sum(test.n_positives for test in tests)} positives among "
-            f"{sum(test.n_samples for test in tests)} held-out samples)."
+            f"{sum(test.n_samples for test in tests)} held-out items)."
         ]
 
 
@@ -269,9 +269,9 @@ def cross_val_significance(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> CrossValSignificanceResult:
-    r"""Test by cross-validation whether an estimator ranks held-out samples better than chance.
+    r"""Test by cross-validation whether an estimator ranks held-out items better than chance.
 
-    The ranking of each fold's held-out samples is tested against random labelling, and the p-values
+    The ranking of each fold's held-out items is tested against chance, and the p-values
     of the folds are combined into one.
 
     Parameters
@@ -281,22 +281,22 @@ def cross_val_significance(
         :func:`sklearn.model_selection.cross_validate` for `X` and `y` with
         ``return_estimator=True`` and ``return_indices=True``, whose estimators are not refitted.
     X : array-like of shape (n_samples, n_features)
-        The samples.
+        The items.
     y : array-like of shape (n_samples,)
         The binary labels.
     strata : array-like of shape (n_samples,), optional
-        Stratum of each sample, any hashable values. Labels are permuted only within strata, in the
+        Stratum of each item, any hashable values. Labels are permuted only within strata, in the
         tests of the folds and for the refits. Requires permutation.
     clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample, any hashable values. All samples of a cluster must have the same
+        Cluster of each item, any hashable values. All items of a cluster must have the same
         label. The labels of whole clusters are permuted among clusters of the same size, in the
         tests of the folds and for the refits. Requires permutation.
     order : array-like of shape (n_samples,), optional
-        Time or position of each sample, for a series whose labels are autocorrelated. Labels are
-        shifted along the held-out samples of a fold, and along all samples for the refits; each
-        stratum is a separate series. Requires permutation and folds of consecutive samples, such as
+        Time or position of each item, for a series whose labels are autocorrelated. Labels are
+        shifted along the held-out items of a fold, and along all items for the refits; each
+        stratum is a separate series. Requires permutation and folds of consecutive items, such as
         those of :class:`sklearn.model_selection.TimeSeriesSplit`. With `clusters`, blocks of
-        consecutive samples, the blocks are permuted instead.
+        consecutive items, the blocks are permuted instead.
     cv : int, splitter or iterable, optional
         Cross-validation splitting strategy. An int, 5 by default, sets the number of shuffled folds
         with a fixed seed. They are stratified for classifiers and keep groups together if there are
@@ -312,7 +312,7 @@ def cross_val_significance(
         and the choice of ``"auto"``, and ``"twice_mean"``, twice their mean, are valid under any
         dependence between the folds. ``"cauchy"`` is approximately valid, without a guarantee.
         ``"fisher"`` is for folds that train only on the past, and for a scorer that was fitted to
-        other samples. ``"convolution"`` uses the null distribution of the mean over the folds, for
+        other items. ``"convolution"`` uses the null distribution of the mean over the folds, for
         such a scorer. ``"refit"`` repeats the whole cross-validation for permuted labels.
     params : dict, optional
         Parameters for fitting and for metadata routing, as in
@@ -347,8 +347,8 @@ def cross_val_significance(
         it both trains on and holds out, unless nothing is fitted; if labels, scores or options are
         invalid for the test of the metric; if the labels are constant within groups, and neither
         `clusters` nor `strata` are given; if labels differ
-        within a cluster, or a cluster is in the training set and the held-out samples of a fold; if
-        with `order` a fold holds out samples that are not consecutive; if there is nothing to
+        within a cluster, or a cluster is in the training set and the held-out items of a fold; if
+        with `order` a fold holds out items that are not consecutive; if there is nothing to
         permute; or if `cv` is an iterable of splits and ``method="refit"``.
 
     Warns
@@ -394,18 +394,18 @@ def cross_val_significance(
 
     * The split depends on the labels, and the order of the rows is related to the scores. Remedy:
       shuffle stratified folds.
-    * Samples belong together, such as several samples of one patient, with similar labels and
+    * Items belong together, such as several items of one patient, with similar labels and
       similar scores. Folds that keep groups together do not solve this problem. Remedy:
       `clusters`, which permutes the labels of whole clusters among the clusters that a fold holds
-      out; no cluster may be in both the training set and the held-out samples. If labels differ
+      out; no cluster may be in both the training set and the held-out items. If labels differ
       within groups, and some groups have more positives than others, `strata` permutes labels
       within groups.
     * Consecutive labels are similar, as in a time series, and so are consecutive scores. Remedy:
       `order`, which shifts the labels along the series.
 
     ``"refit"`` tests a different question: whether anything can be learned at all. It includes the
-    variation of fitting. Labels are permuted over all samples, with the same restrictions as in
-    the tests of the folds, while groups, parameters and weights stay with their samples; each
+    variation of fitting. Labels are permuted over all items, with the same restrictions as in
+    the tests of the folds, while groups, parameters and weights stay with their items; each
     refit makes new splits. Refits are valid for every estimator and every splitter, and their
     p-value is at least :math:`1 / (B + 1)` with B permutations. Means that differ by rounding
     count as equal.
@@ -553,7 +553,7 @@ def _check_independence(sample: Sample, folds: Sequence[Fold], way: _Method) -> 
         raise ValueError(
             "method='convolution' needs independent folds, but the folds of a "
             f"{type(folds[0].estimator).__name__} that is fitted in each fold are dependent: pass "
-            "a FrozenEstimator that was fitted to other samples, or method='bonferroni'."
+            "a FrozenEstimator that was fitted to other items, or method='bonferroni'."
         )
     held_out_in = np.full(1 + max(max(fold.train.max(), fold.test.max()) for fold in folds), -1)
     for number, fold in enumerate(folds):
@@ -562,7 +562,7 @@ def _check_independence(sample: Sample, folds: Sequence[Fold], way: _Method) -> 
         if np.any(held_out_in[fold.train] >= number):
             raise ValueError(
                 "method='fisher' needs folds that train only on the past, such as those of "
-                f"TimeSeriesSplit, but fold {number} trains on samples that are held out in a "
+                f"TimeSeriesSplit, but fold {number} trains on items that are held out in a "
                 f"later fold: use {_ANOTHER_CV}."
             )
 
@@ -570,13 +570,13 @@ def _check_independence(sample: Sample, folds: Sequence[Fold], way: _Method) -> 
 def _estimated(
     metric: Metric, sample: Sample, folds: Sequence[Fold], held_out: Sequence[Sample]
 ) -> FoldMean | str:
-    """Mean of the metric over folds, without their samples, or why it has no interval."""
+    """Mean of the metric over folds, without their items, or why it has no interval."""
     if not metric.has_influence:
         return f"{without_errors(metric)}: use another metric for an interval."
     if sample.design.positions is not None:
         return (
-            "The interval of the mean over folds needs independent samples, but consecutive "
-            "samples of a series are dependent: there is no interval with order."
+            "The interval of the mean over folds needs independent items, but consecutive "
+            "items of a series are dependent: there is no interval with order."
         )
     try:
         remedy = "another cv, such as StratifiedKFold, or StratifiedGroupKFold for clusters"

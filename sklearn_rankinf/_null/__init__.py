@@ -1,4 +1,4 @@
-"""Frozen null distributions of metrics under random labelling.
+"""Frozen null distributions of metrics.
 
 distribution    the base of null distributions
 hits            hits, recall, precision, enrichment and F-score at k

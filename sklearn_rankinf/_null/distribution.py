@@ -1,4 +1,4 @@
-"""Frozen null distributions of a statistic under random labelling."""
+"""Frozen null distributions of a statistic."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _DISTRIBUTIONS = DistributionCache(max_distributions=64, max_numbers=2e7)
 
 
 class NullDistribution:
-    """Frozen null distribution of a ranking statistic under random labelling.
+    """Frozen null distribution of a ranking statistic.
 
     The methods have the names of scipy's frozen distributions and are vectorised over their
     arguments. Computation is lazy. `mean`, `var`, `std`, `stats` and `moment` always refer to the
@@ -797,7 +797,7 @@ class NullMethod:
     reference: str = ""
 
 
-# The method that permutes labels alone, while the weights of samples stay with the scores.
+# The method that permutes labels alone, while the weights of items stay with the scores.
 OF_LABELS = "permutation_of_labels"
 
 METHODS = {

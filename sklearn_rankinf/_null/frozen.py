@@ -56,7 +56,7 @@ from sklearn_rankinf._statistics import Integers, Metric, cached_property
 class RankNullDistribution(NullDistribution):
     """Frozen null distribution of a sum over ranks.
 
-    If most samples are positive and a constant is added to the sum, it is computed from the
+    If most items are positive and a constant is added to the sum, it is computed from the
     negatives, which preserves all digits.
     """
 
@@ -91,7 +91,7 @@ class MeanNullDistribution(NullDistribution):
         Method of the null distribution: ``"analytic"``, ``"permutation"``, ``"normal"`` or
         ``"pearson3"``.
     n_samples, n_positives : ndarray of shape (n_queries,)
-        Number of samples and of positives of each query.
+        Number of items and of positives of each query.
     tie_sizes : tuple of ndarray or None
         Sizes of the blocks of equal scores of each query, best score first; None without ties.
     statistic : object
@@ -343,7 +343,7 @@ def _permutation_of_labels(sample: Sample) -> str:
     """The method of the null distribution if labels alone are permuted and weights stay."""
     if not sample.design.is_weighted:
         raise ValueError(
-            f"method={OF_LABELS!r} permutes the labels of samples with weights, but no "
+            f"method={OF_LABELS!r} permutes the labels of items with weights, but no "
             "sample_weight is given: pass it to average_precision_test or to the scorer, or use "
             "method='permutation'."
         )

@@ -131,7 +131,7 @@ class TopKNullDistribution(NullDistribution):
     tie_sizes : ndarray or None
         Sizes of the blocks of equal scores, best first; None without ties.
     statistic : object
-        The ranking statistic; its attribute ``k`` is the number of samples at the top.
+        The ranking statistic; its attribute ``k`` is the number of items at the top.
 
     See Also
     --------

@@ -21,7 +21,7 @@ def checked_sizes(
     columns = [np.ravel(np.asarray(values, dtype=object)) for values in (n_samples, n_positives)]
     n_queries = len(columns[0])
     if n_queries == 0:
-        raise ValueError("n_samples is empty: pass the number of samples of at least one query.")
+        raise ValueError("n_samples is empty: pass the number of items of at least one query.")
     if len(columns[1]) != n_queries:
         raise ValueError(
             "n_samples and n_positives must have one entry per query; they have "
@@ -50,7 +50,7 @@ def metric_null_distribution(
     n_resamples: int = 9999,
     random_state: Any = 0,
 ) -> NullDistribution:
-    r"""Null distribution of a metric under random labelling.
+    r"""Null distribution of a metric.
 
     All choices of `n_positives` of the `n_samples` ranks as the ranks of the positives are equally
     likely, with the ties held fixed.
@@ -58,7 +58,7 @@ def metric_null_distribution(
     Parameters
     ----------
     n_samples : int or sequence of int
-        Number of samples. A sequence contains the number of samples of each query; the null
+        Number of items. A sequence contains the number of items of each query; the null
         distribution is then that of the mean of the metric over independent queries.
     n_positives : int or sequence of int
         Number of positives among them; of each query, if `n_samples` is a sequence. A query
@@ -69,7 +69,7 @@ def metric_null_distribution(
         ``"precision@50"``, ``"enrichment@0.01"``, ``"f_score@50"``, ``"roc_auc"``, ``"dcg"``,
         ``"ndcg"``, ``"bedroc"``, ``"rie"``, ``"reciprocal_rank"``, ``"precision_at_recall@0.8"``,
         ``"recall_at_precision@0.5"`` or ``"recall_at_fpr@0.01"``. The cut-off after the @ is a
-        number of samples, or a fraction of them between 0 and 1, rounded up; average precision,
+        number of items, or a fraction of them between 0 and 1, rounded up; average precision,
         DCG and NDCG may have one too, as in ``"ndcg@10"``.
     tie_sizes : array-like of shape (n_blocks,), optional
         Sizes of the blocks of equal scores, best score first; by default no scores are equal. For
@@ -138,7 +138,7 @@ def metric_null_distribution(
     >>> round(null.mean(), 6), round(null.pvalue(14 / 15) * 56, 9)
     (0.5, 2.0)
 
-    A custom metric gives a positive at rank r the weight 1 / r. Two of four samples are positive:
+    A custom metric gives a positive at rank r the weight 1 / r. Two of four items are positive:
 
     >>> class Zipf(RankStatistic):
     ...     def weights(self, ranks, n_samples, n_positives):
@@ -147,7 +147,7 @@ def metric_null_distribution(
     >>> round(null.mean(), 6), round(null.pvalue(1 + 1 / 3) * 6, 9)
     (1.041667, 2.0)
 
-    Two queries have one positive each among four samples. The probability that the positive is
+    Two queries have one positive each among four items. The probability that the positive is
     first in both is 1/16:
 
     >>> round(metric_null_distribution([4, 4], [1, 1]).pvalue(1.0) * 16, 9)
@@ -180,7 +180,7 @@ def ap_null_distribution(
     n_resamples: int = 9999,
     random_state: Any = 0,
 ) -> NullDistribution:
-    r"""Null distribution of average precision under random labelling.
+    r"""Null distribution of average precision.
 
     All choices of `n_positives` of the `n_samples` ranks as the ranks of the positives are equally
     likely, with the ties held fixed.
@@ -188,7 +188,7 @@ def ap_null_distribution(
     Parameters
     ----------
     n_samples : int
-        Number of samples.
+        Number of items.
     n_positives : int
         Number of positives among them.
     tie_sizes : array-like of shape (n_blocks,), optional
@@ -231,7 +231,7 @@ def ap_null_distribution(
 
     Notes
     -----
-    Block b contains :math:`g_b` samples with equal scores, :math:`y_b` of the :math:`m` positives
+    Block b contains :math:`g_b` items with equal scores, :math:`y_b` of the :math:`m` positives
     among them, and ends at rank :math:`T_b`. With :math:`H_b` positives down to its end,
 
     .. math:: \mathrm{AP} = \frac{1}{m} \sum_b \frac{y_b H_b}{T_b},

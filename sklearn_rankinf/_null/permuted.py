@@ -41,9 +41,9 @@ class PermutationDistribution(NullDistribution):
     method : str
         ``"permutation"``.
     n_samples : int
-        Number of samples.
+        Number of items.
     n_positives : int or ndarray of shape (n_classes,)
-        Number of positives; for several classes the number of samples of each class.
+        Number of positives; for several classes the number of items of each class.
     tie_sizes : ndarray or None
         Sizes of the blocks of equal scores, best first; None without ties, and for averages, whose
         classes have separate ties.
@@ -250,7 +250,7 @@ def observe_rows(
         if statistic.horizon is not None:
             raise ValueError(
                 f"k={statistic.horizon} cannot be combined with unequal sample_weight: average "
-                "precision at k is defined for samples of equal weight; omit one of them."
+                "precision at k is defined for items of equal weight; omit one of them."
             )
     check_method(metric, method)
     what = f"{statistic!r} with unequal sample_weight"

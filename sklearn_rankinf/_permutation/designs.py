@@ -14,11 +14,11 @@ from sklearn_rankinf._ranking import Sample, warn_caller
 from sklearn_rankinf._statistics import Floats, Integers
 
 RESTRICTED = "permutation within strata, of whole clusters or along a series"
-# Fewer possible labellings than these cause a warning; shifts never outnumber the samples.
+# Fewer possible labellings than these cause a warning; shifts never outnumber the items.
 _FEW_LABELLINGS, _FEW_SHIFTS = 1000, 100
 # A rank test with a p-value this small shows that weights depend on labels or scores.
 _DEPENDENT = 1e-3
-# This many samples with neighbouring ranks have nearly the same score.
+# This many items with neighbouring ranks have nearly the same score.
 _RUN = 10
 
 
@@ -62,7 +62,7 @@ def few_labellings_warning(
     if not n_fixed:
         return f"{text}."
     return (
-        f"{text}: {n_fixed} of {exchange.n_items} samples keep their label, because all others "
+        f"{text}: {n_fixed} of {exchange.n_items} items keep their label, because all others "
         f"{_companions(exchange)} have the same label."
     )
 
@@ -103,11 +103,11 @@ def _restrictions(exchange: AnyExchange) -> str:
         return "Circular shifts"
     names = ["strata"] if exchange.n_strata > 1 else []
     names += [exchange.unit_name] if exchange.n_units < exchange.n_items else []
-    return " and ".join(names) or "So few samples"
+    return " and ".join(names) or "So few items"
 
 
 def _companions(exchange: AnyExchange) -> str:
-    """Where the samples are with which a sample can exchange its label, in words."""
+    """Where the items are with which an item can exchange its label, in words."""
     if isinstance(exchange, Shifts):
         return "in their series"
     where = []
@@ -120,8 +120,8 @@ def _companions(exchange: AnyExchange) -> str:
 def weights_warning(sample: Sample, weights_stay: bool, exchange: AnyExchange | None) -> str | None:
     """Text of a warning if weights depend on what they are permuted against, otherwise None.
 
-    Weights that stay with the scores must not depend on the labels of samples with neighbouring
-    ranks, and weights that follow the labels must not depend on the scores of samples with the
+    Weights that stay with the scores must not depend on the labels of items with neighbouring
+    ranks, and weights that follow the labels must not depend on the scores of items with the
     same label. Nothing is checked along a series, where rank tests mistake autocorrelation for
     dependence.
     """
@@ -149,9 +149,9 @@ def weights_warning(sample: Sample, weights_stay: bool, exchange: AnyExchange | 
     if found is None:
         return None
     return (
-        f"sample_weight depends on the scores among samples with the same label ({found}): with "
+        f"sample_weight depends on the scores among items with the same label ({found}): with "
         "method='permutation' labels and weights are permuted together over the scores, so a "
-        "relation between weights and scores counts as evidence against random labelling, and the "
+        "relation between weights and scores counts as evidence against chance, and the "
         "p-value may be too small. If the weights were computed from the scores, or from the data "
         "behind the scores, use method='permutation_of_labels', which permutes only the labels."
     )
@@ -168,9 +168,9 @@ def _relation_to_labels(
         np.minimum.at(lowest, kind, weights)
         np.maximum.at(highest, kind, weights)
         if np.all(lowest == highest):
-            return "samples with the same label have the same weight"
+            return "items with the same label have the same weight"
     for label, score in zip(labels.T, scores.T, strict=True):
-        # Runs of samples with similar scores, within classes.
+        # Runs of items with similar scores, within classes.
         runs = np.empty_like(classes)
         order = np.lexsort((score, classes))
         starts = np.flatnonzero(np.diff(classes[order], prepend=-1))
@@ -185,7 +185,7 @@ def _relation_to_labels(
 def _relation_to_scores(
     labels: NDArray[np.bool_], scores: NDArray[Any], weights: Floats, classes: Integers
 ) -> str | None:
-    """Evidence from a rank test that weights depend on scores among samples with equal labels."""
+    """Evidence from a rank test that weights depend on scores among items with equal labels."""
     alike = numbers_of_rows(np.column_stack([labels, classes]))
     for score in scores.T:
         p = _rank_test(weights, score, alike)

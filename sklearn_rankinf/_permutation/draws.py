@@ -192,7 +192,7 @@ class PermutationSampler(Sampler, Protocol):
 
 
 class NullSampler:
-    """Draws values of a statistic under random labelling; without ties `tie_sizes` is None."""
+    """Draws values of a statistic by chance; without ties `tie_sizes` is None."""
 
     def __init__(
         self, statistic: Metric, n_samples: int, n_positives: int, tie_sizes: Integers | None

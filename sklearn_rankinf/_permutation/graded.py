@@ -1,8 +1,8 @@
-"""Discounted cumulative gain of graded relevance under random labelling: linear rank statistics.
+"""Discounted cumulative gain of graded relevance by chance: linear rank statistics.
 
 The gains ``g_i`` are permuted over the items, which keep their scores; an item in a block of equal
 scores has the mean discount ``d_i`` of the ranks of its block (McSherry and Najork 2008 [1]_).
-Under random labelling
+By chance
 
     S = sum_i g_i d_pi(i),
 
@@ -156,7 +156,7 @@ class GradedGain:
         return self.ideal / self.divisor
 
     def mean_and_variance(self) -> tuple[float, float]:
-        r"""Exact mean and variance under random labelling (Hoeffding 1951).
+        r"""Exact mean and variance by chance (Hoeffding 1951).
 
         With the means :math:`\bar g` and :math:`\bar d` of n gains and discounts,
 
@@ -170,7 +170,7 @@ class GradedGain:
         return mean, self.gains.variance() * self.discounts.variance() * n * (n / (n - 1))
 
     def skewness_and_kurtosis(self) -> tuple[float, float]:
-        r"""Exact skewness and excess kurtosis under random labelling; nan where nothing varies.
+        r"""Exact skewness and excess kurtosis by chance; nan where nothing varies.
 
         With the sums :math:`A_r = \sum_i (g_i - \bar g)^r` of n gains and :math:`B_r` of the
         discounts, the third and fourth moments of a correlation coefficient under permutation

@@ -27,7 +27,7 @@ from sklearn_rankinf._statistics import Floats, HitValues, Integers, Metric, cac
 
 
 class JointSampler:
-    """Draws the largest of the scaled values of several rankings under random labelling.
+    """Draws the largest of the scaled values of several rankings by chance.
 
     Each ranking places every item in a block of equal scores, from 0 for the best, and its values
     are standardised by a center and a scale. There is at least 1 hit, and not all items are hits.

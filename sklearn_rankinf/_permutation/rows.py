@@ -202,7 +202,7 @@ def _weighted_average_precision(
 class PermutedRows:
     """A statistic with weights or averages, for rows of labels in a random order.
 
-    The samples are the lists whose values are averaged, plainly or by the weight of their hits:
+    The items are the lists whose values are averaged, plainly or by the weight of their hits:
     one, of one or all classes, or one for each class. With weights the statistic is average
     precision without a cut-off, and they move with the rows of labels or stay with the items.
     """

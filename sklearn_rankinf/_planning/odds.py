@@ -91,7 +91,7 @@ class RankingModel:
         raise NotImplementedError
 
     def hits_tail(self, h: Any, n: Any, m: Any, k: Any, effect: float) -> Floats:
-        r"""Probability of at least h hits among the first k of n samples, m of them positive.
+        r"""Probability of at least h hits among the first k of n items, m of them positive.
 
         The counts are broadcast against each other; the effect is the logit of the AUC. There are
         at least h hits if and only if the h-th best positive is above the (k - h + 1)-th best
@@ -130,7 +130,7 @@ class RankingModel:
         return first + float(self.hits_tail(np.arange(first + 1, last + 1), n, m, k, effect).sum())
 
     def expected_average_precision(self, n: int, m: int, effect: float) -> float:
-        r"""Expected average precision of n samples, m of them positive.
+        r"""Expected average precision of n items, m of them positive.
 
         Let p be the expected share of the other positives above a positive, and u that of the
         negatives. The numbers A and B of positives and negatives above it are independent binomial,
@@ -237,7 +237,7 @@ def _logit_of_complement(log_q: Floats) -> Floats:
 
 
 class _Counts(NamedTuple):
-    """Numbers of hits, of samples, of positives, and of samples among the first k."""
+    """Numbers of hits, of items, of positives, and of items among the first k."""
 
     h: Floats
     n: Floats

@@ -47,13 +47,13 @@ class MetricPowerResult(Result):
     Attributes
     ----------
     metric : metric
-        The metric; a cut-off is given as a number of samples.
+        The metric; a cut-off is given as a number of items.
     power : float
         Probability that the test is significant.
     standard_error : float
         Monte Carlo standard error of the power, 0 if the power is exact or no value is significant.
     level : float
-        Probability of significance under random labelling, at most alpha.
+        Probability of significance by chance, at most alpha.
     critical_value : float
         Smallest significant value of the metric; nan if no value is significant.
     mean : float
@@ -67,7 +67,7 @@ class MetricPowerResult(Result):
     model, method : str
         The model of the ranking, and how the power and the expected value were computed.
     n_samples, n_positives : int
-        Number of samples, and number of positives.
+        Number of items, and number of positives.
     n_resamples : int or None
         Number of simulated rankings; None if no rankings were simulated.
 
@@ -79,7 +79,7 @@ class MetricPowerResult(Result):
     --------
     >>> from sklearn_rankinf import metric_power
     >>> print(metric_power(1000, 100, metric="recall@100", odds=2.0).summary())
-    With 100 positives among 1000 samples and odds of 2 (AUC 0.667), recall at 100 is significant
+    With 100 positives among 1000 items and odds of 2 (AUC 0.667), recall at 100 is significant
     at the level 0.05 with a probability of 0.712 (critical value 0.16, expected value 0.175).
     """
 
@@ -102,7 +102,7 @@ class MetricPowerResult(Result):
     def _sentences(self) -> Iterable[str]:
         error = f" ± {self.standard_error:.2g}" if self.standard_error > 0.0 else ""
         start = (
-            f"With {self.n_positives} positives among {self.n_samples} samples and odds of "
+            f"With {self.n_positives} positives among {self.n_samples} items and odds of "
             f"{self.odds:.3g} (AUC {self.auc:.3g}), {self.metric.title_in_text}"
         )
         if math.isnan(self.critical_value):
@@ -129,13 +129,13 @@ def metric_power(
 ) -> MetricPowerResult:
     r"""Power of the test of a ranking by any metric.
 
-    The power is the probability that the test against random labelling, :func:`metric_test`, is
+    The power is the probability that the test against chance, :func:`metric_test`, is
     significant if positives tend to be ranked higher than negatives. No scores are equal.
 
     Parameters
     ----------
     n_samples : int
-        Number of samples.
+        Number of items.
     n_positives : int
         Number of positives among them.
     metric : str or metric, default="average_precision"
@@ -188,7 +188,7 @@ def metric_power(
     :func:`metric_null_distribution`. The level is :math:`P_0(S \ge c)` and the power is
     :math:`P(S \ge c)`.
 
-    Under ``"wallenius"`` samples are drawn one by one without replacement, best first. With h of m
+    Under ``"wallenius"`` items are drawn one by one without replacement, best first. With h of m
     positives among the first t draws, the next draw is a positive with probability
 
     .. math:: \frac{\omega (m - h)}{\omega (m - h) + n - m - t + h},
@@ -196,10 +196,10 @@ def metric_power(
     for odds :math:`\omega`. Rankings have the Plackett-Luce distribution, and hits at k have the
     Wallenius distribution [1]_. Under ``"binormal"`` the scores of positives are :math:`N(d, 1)`
     and those of negatives :math:`N(0, 1)`, with :math:`d = \sqrt 2\, \Phi^{-1}(\mathrm{auc})`. In
-    both models the expected ROC AUC is `auc`, and the scores of all samples are independent.
+    both models the expected ROC AUC is `auc`, and the scores of all items are independent.
 
     For recall, precision, enrichment and F-score at k, and for the reciprocal rank, a ranking is
-    significant if enough of the first k samples are positive for a certain k. Power is then exact:
+    significant if enough of the first k items are positive for a certain k. Power is then exact:
     an integral over an order statistic, computed to about 1e-13. If all placements are listed,
     power is a sum of their probabilities. Otherwise rankings are simulated, in a time proportional
     to the number of positives; for the same seed, different odds use the same random numbers. The
@@ -214,7 +214,7 @@ def metric_power(
 
     Examples
     --------
-    With 100 positives among 1000 samples, at least 16 of the first 100 samples must be positive for
+    With 100 positives among 1000 items, at least 16 of the first 100 items must be positive for
     a significant result:
 
     >>> from sklearn_rankinf import metric_power
@@ -279,7 +279,7 @@ class Design:
         return cls(chosen, alpha, model, method, n_resamples, as_seed_sequence(random_state))
 
     def of_size(self, n_samples: int, n_positives: int, approximately: bool = False) -> SizedDesign:
-        """Return the design for a number of samples and positives.
+        """Return the design for a number of items and positives.
 
         With `approximately`, the critical value is approximated, which is fast.
         """
@@ -288,7 +288,7 @@ class Design:
 
 
 class SizedDesign:
-    """A test of a ranking with given numbers of samples and positives, and its power."""
+    """A test of a ranking with given numbers of items and positives, and its power."""
 
     def __init__(
         self,
@@ -385,7 +385,7 @@ class SizedDesign:
                 why = "the binormal model has it only for hits at k and the reciprocal rank"
             else:
                 why = (
-                    f"the placements of {self.m} positives among {self.n} samples are too many to "
+                    f"the placements of {self.m} positives among {self.n} items are too many to "
                     f"be listed (more than {_MOST_PLACEMENTS})"
                 )
             raise ValueError(

@@ -31,7 +31,7 @@ _N_EFFECTS, _N_SCOUTS, _NARROW = 9, 500, 0.25
 _CLEAR_PVALUE, _CLEAR_FACTOR = 0.2, 4.0
 # Largest number of positives that is tried, with computed power and with simulated power.
 _MOST_POSITIVES, _MOST_SIMULATED = 10**7, 10**5
-# Numbers of samples are 64-bit integers.
+# Numbers of items are 64-bit integers.
 _SMALLEST_PREVALENCE = _MOST_POSITIVES / 2.0**62
 # How many numbers of positives are all tried, with computed power and with simulated power.
 _ALL_TRIED, _ALL_SIMULATED = 2000, 16
@@ -58,7 +58,7 @@ def min_detectable_odds(
     Parameters
     ----------
     n_samples : int
-        Number of samples.
+        Number of items.
     n_positives : int
         Number of positives among them.
     metric : str or metric, default="average_precision"
@@ -184,16 +184,16 @@ def min_positives(
 ) -> int:
     r"""Smallest number of positives with which the test of a ranking has a given power.
 
-    With m positives there are ``round(m / prevalence)`` samples.
+    With m positives there are ``round(m / prevalence)`` items.
 
     Parameters
     ----------
     prevalence : float
-        Fraction of the samples that are positive, between 0 and 1.
+        Fraction of the items that are positive, between 0 and 1.
     metric : str or metric, default="average_precision"
         A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
         :func:`metric_test`. A cut-off that is a number of samples is also the smallest number of
-        samples considered.
+        items considered.
     odds : float, optional
         The effect: odds of each positive against a negative. Exactly one of `odds` and `auc` is
         required.
@@ -262,7 +262,7 @@ def min_positives(
     if prevalence < _SMALLEST_PREVALENCE:
         raise ValueError(
             f"prevalence must be at least {_SMALLEST_PREVALENCE:.2g}, otherwise the number of "
-            f"samples is too large to count; got {prevalence}."
+            f"items is too large to count; got {prevalence}."
         )
     power = check_between(power, "power")
     effect = read_effect(odds, auc, model)
@@ -292,7 +292,7 @@ class _Search:
         self._verbose = verbose
         self._design, self._prevalence = design, prevalence
         self._effect, self._target = effect, target
-        # A cut-off that is a number of samples is a lower limit of the number of samples.
+        # A cut-off that is a number of items is a lower limit of the number of items.
         k: Any = getattr(design.metric, "k", None)
         self._least = 1
         if isinstance(k, int | np.integer):
@@ -318,7 +318,7 @@ class _Search:
     def _sized(self, m: int, approximately: bool = False) -> SizedDesign:
         n_samples = int(self._n_samples(m))
         if self._verbose:
-            print(f"[min_positives] {m} positives among {n_samples} samples")
+            print(f"[min_positives] {m} positives among {n_samples} items")
         return self._design.of_size(n_samples, m, approximately)
 
     @cached_property
@@ -364,9 +364,9 @@ class _Search:
         fixed = ""
         if isinstance(k, int | np.integer):
             fixed = (
-                f" The cut-off {k} is a fixed number of samples, which becomes a smaller fraction "
+                f" The cut-off {k} is a fixed number of items, which becomes a smaller fraction "
                 "as the number of positives grows: give a fraction, as in metric='recall@0.01', if "
-                "the cut-off grows with the number of samples."
+                "the cut-off grows with the number of items."
             )
         return ValueError(
             f"{most} positives are not enough for a power of {self._target} at odds of "

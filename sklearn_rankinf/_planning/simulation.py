@@ -34,7 +34,7 @@ from sklearn_rankinf._ranking import (
 from sklearn_rankinf._results import Result, format_value
 from sklearn_rankinf._statistics import Floats, Metric, Statistic
 
-# Number of samples, over all data sets, that are drawn and tested in one task.
+# Number of items, over all data sets, that are drawn and tested in one task.
 _CELLS_PER_CHUNK = 100_000
 # Reported quantiles of the width.
 _QUANTILES = (0.1, 0.5, 0.9)
@@ -50,7 +50,7 @@ class MetricComparisonPowerResult(Result):
     Attributes
     ----------
     metric : metric
-        The metric; a cut-off is given as a number of samples.
+        The metric; a cut-off is given as a number of items.
     power : float
         Fraction of the simulated data sets in which the test is significant.
     standard_error : float
@@ -70,7 +70,7 @@ class MetricComparisonPowerResult(Result):
     alternative, method : str
         Alternative and method of the test.
     n_samples, n_positives, n_resamples : int
-        Number of samples, of positives, and of simulated data sets.
+        Number of items, of positives, and of simulated data sets.
 
     See Also
     --------
@@ -83,7 +83,7 @@ class MetricComparisonPowerResult(Result):
     ...     200, 50, auc_a=0.9, auc_b=0.6, metric="roc_auc", n_resamples=20
     ... )
     >>> print(result.summary())
-    With 50 positives among 200 samples, ROC AUC of two rankers with AUC 0.9 and 0.6
+    With 50 positives among 200 items, ROC AUC of two rankers with AUC 0.9 and 0.6
     (correlation 0) differs significantly at the level 0.05 with a probability of 1 ± 0.047
     (mean difference ...; 20 simulations).
     """
@@ -108,7 +108,7 @@ class MetricComparisonPowerResult(Result):
 
     def _sentences(self) -> Iterable[str]:
         return [
-            f"With {self.n_positives} positives among {self.n_samples} samples, "
+            f"With {self.n_positives} positives among {self.n_samples} items, "
             f"{self.metric.title_in_text} of two rankers with AUC {self.auc_a:g} and "
             f"{self.auc_b:g} (correlation {self.correlation:g}) differs significantly at the level "
             f"{self.alpha:g} with a probability of {format_value(self.power)} ± "
@@ -124,7 +124,7 @@ class MetricIntervalWidthResult(Result):
     Attributes
     ----------
     metric : metric
-        The metric; a cut-off is given as a number of samples.
+        The metric; a cut-off is given as a number of items.
     mean_width : float
         Mean width of the interval.
     standard_error : float
@@ -146,7 +146,7 @@ class MetricIntervalWidthResult(Result):
     method : str
         The method of the interval.
     n_samples, n_positives, n_resamples : int
-        Number of samples, of positives, and of simulated data sets.
+        Number of items, of positives, and of simulated data sets.
 
     See Also
     --------
@@ -157,7 +157,7 @@ class MetricIntervalWidthResult(Result):
     >>> from sklearn_rankinf import metric_interval_width
     >>> result = metric_interval_width(200, 20, auc=0.76, n_resamples=50)
     >>> print(result.summary())
-    With 20 positives among 200 samples and AUC 0.76, the 95 % confidence interval of average
+    With 20 positives among 200 items and AUC 0.76, the 95 % confidence interval of average
     precision is ... wide on average (80 % of the widths between ... and ...; 50 simulations).
     """
 
@@ -179,7 +179,7 @@ class MetricIntervalWidthResult(Result):
 
     def _sentences(self) -> Iterable[str]:
         return [
-            f"With {self.n_positives} positives among {self.n_samples} samples and AUC "
+            f"With {self.n_positives} positives among {self.n_samples} items and AUC "
             f"{self.auc:g}, the {100 * self.confidence_level:g} % confidence interval of "
             f"{self.metric.title_in_text} is {format_value(self.mean_width)} ± "
             f"{self.standard_error:.2g} wide on average (80 % of the widths between "
@@ -188,7 +188,7 @@ class MetricIntervalWidthResult(Result):
         ]
 
 
-# Largest number of samples in a simulated data set: its scores need 16 GB.
+# Largest number of items in a simulated data set: its scores need 16 GB.
 _MOST_SIMULATED = 10**9
 
 # Random swaps in each simulated comparison: a p-value of 0.05 has a standard error of 0.007.
@@ -211,14 +211,14 @@ def metric_comparison_power(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> MetricComparisonPowerResult:
-    r"""Power of the comparison of two rankings of the same samples.
+    r"""Power of the comparison of two rankings of the same items.
 
     Data sets are simulated, and :func:`metric_comparison_test` is run on each of them.
 
     Parameters
     ----------
     n_samples : int
-        Number of samples.
+        Number of items.
     n_positives : int
         Number of positives among them.
     auc_a, auc_b : float
@@ -260,7 +260,7 @@ def metric_comparison_power(
     See Also
     --------
     metric_comparison_test : The test whose power is computed.
-    metric_power : Power of the test of one ranking against random labelling.
+    metric_power : Power of the test of one ranking against chance.
 
     Notes
     -----
@@ -342,7 +342,7 @@ def metric_interval_width(
     Parameters
     ----------
     n_samples : int
-        Number of samples.
+        Number of items.
     n_positives : int
         Number of positives among them.
     auc : float
@@ -380,13 +380,13 @@ def metric_interval_width(
     See Also
     --------
     metric_interval : The interval.
-    metric_power : Power of the test against random labelling.
+    metric_power : Power of the test against chance.
 
     Notes
     -----
     The scores of positives are :math:`N(d, 1)` and those of negatives :math:`N(0, 1)`, with
     :math:`d = \sqrt 2\, \Phi^{-1}(\mathrm{AUC})`. To first order the standard error of a metric
-    with m positives among n samples is
+    with m positives among n items is
 
     .. math:: \mathrm{SE}^2 = \frac{s_1}{m} + \frac{s_0}{n - m},
 

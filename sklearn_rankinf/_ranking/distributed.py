@@ -38,7 +38,7 @@ class _Counts:
     """Counts of one or several chunks, with at most two distinct labels.
 
     `scores` are the distinct scores, or those of the positives, best first; `sizes` and `hits`
-    count the samples (or only the positives) and the positives with each of them.
+    count the items (or only the positives) and the positives with each of them.
     """
 
     labels: list[Any]
@@ -51,7 +51,7 @@ class _Counts:
 def count_blocks(
     y_true: Any, y_score: Any, pos_label: PosLabel, counts: Any, max_distinct: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
-    """Count the samples and positives in each block of equal scores, best first.
+    """Count the items and positives in each block of equal scores, best first.
 
     The third returned value is True if all blocks have equal scores, and False if some are runs of
     negatives with different scores.
@@ -64,7 +64,7 @@ def count_blocks(
     parts = [delayed(_count_chunk)(number, *pair, *options) for number, pair in enumerate(chunks)]
     found = _computed(parts, lambda one, other: delayed(_merged)(one, other, *options))
     if found.n_samples == 0:
-        raise ValueError("y_true is empty: at least one sample is needed.")
+        raise ValueError("y_true is empty: at least one item is needed.")
     if counts == "all":
         return found.sizes, found.hits, True
     return _blocks_around_positives([scores for _, scores in chunks], found)
@@ -196,7 +196,7 @@ def _check_distinct(n_distinct: int, counts: str, max_distinct: int) -> None:
 def _blocks_around_positives(
     chunks: list[Delayed], found: _Counts
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
-    """Count the samples with each score of a positive, and those between two such scores."""
+    """Count the items with each score of a positive, and those between two such scores."""
     scores = delayed(found.scores[::-1])
     parts = [delayed(_sizes_around)(chunk, scores) for chunk in chunks]
     sizes = _computed(parts, delayed(np.add))[::-1]
@@ -212,7 +212,7 @@ def _blocks_around_positives(
 
 
 def _sizes_around(y_score: Any, scores: NDArray[Any]) -> NDArray[np.int64]:
-    """Count the samples of a chunk below, at and above each of some scores, lowest first."""
+    """Count the items of a chunk below, at and above each of some scores, lowest first."""
     if len(y_score) == 0:
         return np.zeros(2 * len(scores) + 1, dtype=np.int64)
     own = as_scores(y_score)

@@ -13,14 +13,14 @@ from sklearn.utils import get_tags
 
 from sklearn_rankinf._ranking.validation import PosLabel
 
-# Methods that rank the samples, the first one that an estimator has.
+# Methods that rank the items, the first one that an estimator has.
 RESPONSE_METHODS = ("decision_function", "predict_proba")
 
 
 def estimator_scores(
     estimator: Any, X: Any, pos_label: PosLabel, response_method: str | Sequence[str]
 ) -> NDArray[np.float64]:
-    """Scores of a fitted estimator, larger for samples more likely to be positive.
+    """Scores of a fitted estimator, larger for items more likely to be positive.
 
     They come from the first of the methods that the estimator has.
     """
@@ -28,7 +28,7 @@ def estimator_scores(
     name = next((name for name in names if hasattr(estimator, name)), None)
     if name is None:
         raise TypeError(
-            f"{type(estimator).__name__} has no {' or '.join(names)} to rank samples: pass one of "
+            f"{type(estimator).__name__} has no {' or '.join(names)} to rank items: pass one of "
             "its methods as response_method, in cross-validation to make_significance_scorer, or "
             "pass scores to from_predictions."
         )
@@ -72,7 +72,7 @@ class Fold:
     test: NDArray[np.int64]
 
     def held_out(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """Samples and labels that were not used for fitting."""
+        """Items and labels that were not used for fitting."""
         samples = rows(X, self.test)
         # A kernel or distance matrix has one column per training sample.
         if get_tags(self.estimator).input_tags.pairwise:
@@ -103,7 +103,7 @@ def folds_of(fitted: Mapping[str, Any], X: Any, y: Any, what: str) -> list[Fold]
     for name, length in n_rows.items():
         if length < n_needed:
             raise ValueError(
-                f"{name} must be the cross-validated data with at least {n_needed} samples; got "
+                f"{name} must be the cross-validated data with at least {n_needed} items; got "
                 f"{length}."
             )
     are_frozen = all(isinstance(estimator, FrozenEstimator) for estimator in estimators)
@@ -142,13 +142,13 @@ def read_splits(
         if n_times.max() > 1:
             raise ValueError(
                 f"{fold} holds out row {int(n_times.argmax())} more than once, which would count "
-                "as several samples: give each held-out row once."
+                "as several items: give each held-out row once."
             )
         both = train[n_times[train] > 0]
         if both.size and not may_overlap:
             raise ValueError(
                 f"{fold} trains on row {int(both[0])}, which it also holds out, so that its result "
-                "would not be one of unseen samples: leave held-out rows out of the training set."
+                "would not be one of unseen items: leave held-out rows out of the training set."
             )
         read.append((train, test))
     if not read:

@@ -74,18 +74,18 @@ def check_alternative(alternative: Any) -> str:
 
 
 def check_k(k: Any, name: str = "k") -> float:
-    """Read a cut-off: a number of samples as an int, or a fraction of them as a float."""
+    """Read a cut-off: a number of items as an int, or a fraction of them as a float."""
     if isinstance(k, bool) or not isinstance(k, Real | Decimal):
         raise TypeError(f"{name} must be an int or a float; got {typed(k)}.")
     if isinstance(k, Integral):
         if k < 1:
-            raise ValueError(f"{name} must be at least 1 as a number of samples; got {_number(k)}.")
+            raise ValueError(f"{name} must be at least 1 as a number of items; got {_number(k)}.")
         return int(k)
     fraction = check_real(k, name)
     if not 0.0 < fraction < 1.0:
         raise ValueError(
-            f"{name} as a float is a fraction of the samples between 0 and 1, exclusive; got "
-            f"{_number(k)}. Pass an int to count samples."
+            f"{name} as a float is a fraction of the items between 0 and 1, exclusive; got "
+            f"{_number(k)}. Pass an int to count items."
         )
     return fraction
 
@@ -104,7 +104,7 @@ def resolve_k(k: Any, n_samples: int, name: str = "k") -> int:
 
 
 def check_counts(n_samples: Any, n_positives: Any) -> tuple[int, int]:
-    """Read a number of samples and of positives among them."""
+    """Read a number of items and of positives among them."""
     n, m = check_count(n_samples, "n_samples", 1), check_integer(n_positives, "n_positives", 0)
     if m > n:
         raise ValueError(f"n_positives must be between 0 and n_samples={n}; got {shown(m)}.")
@@ -217,9 +217,9 @@ def resolve_each_k(k: Any, n_samples: int) -> int | NDArray[np.int64]:
         return resolve_k(k[()] if isinstance(k, np.ndarray) else k, n_samples)
     cuts = np.asarray(k)
     if cuts.size == 0:
-        raise ValueError("k is empty: pass at least one number of samples.")
+        raise ValueError("k is empty: pass at least one number of items.")
     if cuts.dtype.kind not in "iu" or not hasattr(k, "dtype"):
-        # Lists may mix numbers of samples and fractions, or contain True, which is an error.
+        # Lists may mix numbers of items and fractions, or contain True, which is an error.
         mixed = np.array(k, dtype=object)
         resolved = [resolve_k(cut, n_samples) for cut in mixed.ravel().tolist()]
         return np.array(resolved, dtype=np.int64).reshape(mixed.shape)
@@ -231,8 +231,8 @@ def resolve_each_k(k: Any, n_samples: int) -> int | NDArray[np.int64]:
 def check_average(average: Any) -> str | None:
     if isinstance(average, str) and average == "samples":
         raise ValueError(
-            "average='samples' ranks the classes within each sample and cannot be tested by random "
-            "labelling of the samples: use 'macro', 'weighted', 'micro' or None."
+            "average='samples' ranks the classes within each item and can't be tested by permuting "
+            "the labels of the items: use 'macro', 'weighted', 'micro' or None."
         )
     found = check_option(average, "average", (None, "macro", "weighted", "micro"))
     return None if found is None else str(found)

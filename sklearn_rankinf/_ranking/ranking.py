@@ -25,14 +25,14 @@ from sklearn_rankinf._statistics import cached_property
 class Ranking:
     r"""Sizes of the blocks of equal scores, best score first, and the positives in each block.
 
-    A block of samples with equal scores is one threshold, as in
+    A block of items with equal scores is one threshold, as in
     :func:`sklearn.metrics.average_precision_score`. The exact tests of this package depend on the
     labels and scores only through these two arrays, which are stored as read-only copies.
 
     Parameters
     ----------
     tie_sizes : array-like of shape (n_blocks,)
-        Number of samples in each block of equal scores, best score first. Without ties every size
+        Number of items in each block of equal scores, best score first. Without ties every size
         is 1.
     hits : array-like of shape (n_blocks,)
         Number of positives in each block.
@@ -43,11 +43,11 @@ class Ranking:
     Attributes
     ----------
     tie_sizes : ndarray of shape (n_blocks,), dtype int64
-        Number of samples in each block.
+        Number of items in each block.
     hits : ndarray of shape (n_blocks,), dtype int64
         Number of positives in each block.
     n_samples : int
-        Number of samples, the sum of the tie sizes.
+        Number of items, the sum of the tie sizes.
     n_positives : int
         Number of positives, the sum of the hits.
     n_blocks : int
@@ -69,7 +69,7 @@ class Ranking:
 
     Notes
     -----
-    With blocks of :math:`g_b` samples that end at rank :math:`T_b = g_1 + \dots + g_b`, hits
+    With blocks of :math:`g_b` items that end at rank :math:`T_b = g_1 + \dots + g_b`, hits
     :math:`y_b` and cumulative hits :math:`H_b = y_1 + \dots + y_b`, average precision is
     :math:`\frac{1}{m} \sum_b y_b H_b / T_b`. Blocks without hits contribute nothing to it, nor to
     any other metric of this package, so that runs of negatives can be merged without changing the
@@ -118,7 +118,7 @@ class Ranking:
 
     @cached_property
     def n_samples(self) -> int:
-        """Number of samples."""
+        """Number of items."""
         return int(self.tie_sizes.sum())
 
     @cached_property
@@ -142,7 +142,7 @@ class Ranking:
         y_true : array-like of shape (n_samples,)
             Binary labels: numbers, booleans or strings.
         y_score : array-like of shape (n_samples,)
-            Scores, larger for samples more likely to be positive.
+            Scores, larger for items more likely to be positive.
         pos_label : int, float, bool or str, default=1
             The label of the positives. Required if the labels are strings.
 
@@ -181,7 +181,7 @@ class Ranking:
         Parameters
         ----------
         tie_sizes : array-like of shape (n_blocks,)
-            Number of samples in each block of equal scores, best score first.
+            Number of items in each block of equal scores, best score first.
         hits : array-like of shape (n_blocks,)
             Number of positives in each block.
 
@@ -231,7 +231,7 @@ class Ranking:
         y_true : dask.array.Array of shape (n_samples,) or dask.dataframe.Series
             Binary labels: numbers, booleans or strings.
         y_score : dask.array.Array of shape (n_samples,) or dask.dataframe.Series
-            Scores, larger for samples more likely to be positive, in the same order of rows.
+            Scores, larger for items more likely to be positive, in the same order of rows.
         pos_label : int, float, bool or str, default=1
             The label of the positives. Required if the labels are strings.
         counts : {"all", "positives"}, default="all"
@@ -268,11 +268,11 @@ class Ranking:
         Notes
         -----
         With ``counts="all"`` each chunk is reduced to its distinct scores with their numbers of
-        samples and positives, and the results are merged in pairs. A step needs memory for one
+        items and positives, and the results are merged in pairs. A step needs memory for one
         chunk, or for two parts of at most `max_distinct` rows.
 
         With ``counts="positives"`` the collections are read twice: first for the scores of the
-        positives, then for the numbers of samples above and equal to each of these scores. A step
+        positives, then for the numbers of items above and equal to each of these scores. A step
         needs memory for one chunk and one number for each distinct score of a positive.
 
         The work is done by the scheduler configured in dask: threads, processes, or a cluster.
@@ -302,14 +302,14 @@ class Ranking:
 def counts_by_block(
     positive: NDArray[np.bool_], scores: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Count the samples and the positives in each block of equal scores."""
+    """Count the items and the positives in each block of equal scores."""
     return sums_by_block(positive, scores)
 
 
 def sums_by_block(
     labels: NDArray[Any], scores: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Count the samples in each block of equal scores, and sum up their positives or grades."""
+    """Count the items in each block of equal scores, and sum up their positives or grades."""
     order, tie_sizes = rank_order(scores)
     values = labels.astype(np.int64) if labels.dtype.kind == "b" else labels
     return tie_sizes, np.add.reduceat(values[order], np.cumsum(tie_sizes) - tie_sizes)
@@ -380,7 +380,7 @@ def ends_up_to(ranking: Ranking, last: Any, name: str) -> NDArray[np.int64]:
     rank = resolve_k(last, ranking.n_samples, name)
     if rank < ends[0]:
         raise ValueError(
-            f"{name}={last!r} is rank {rank}, within the first {int(ends[0])} samples, which have "
+            f"{name}={last!r} is rank {rank}, within the first {int(ends[0])} items, which have "
             f"equal scores: {name} must be at least {int(ends[0])}."
         )
     return ends[: int(np.searchsorted(ends, rank, side="right"))]

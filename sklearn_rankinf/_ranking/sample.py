@@ -168,7 +168,7 @@ class Design:
         if differs is not None or n_parts.max() > 1:
             cluster = int(np.argmax(n_parts)) if differs is None else differs
             raise ValueError(
-                f"Cluster {names[cluster]!r} is not a block of consecutive samples of one series, "
+                f"Cluster {names[cluster]!r} is not a block of consecutive items of one series, "
                 "but with order the clusters are the blocks that are permuted: number them along "
                 "the series, as in rank_of_time // 50, or omit clusters or order."
             )
@@ -310,7 +310,7 @@ class Sample:
             try:
                 sample = cls.read(y_true, table, columns="classes", **design).with_weight()
             except (TypeError, ValueError) as error:
-                raise type(error)(f"Candidate {name!r}: {error}") from error
+                raise type(error)(f"Ranker {name!r}: {error}") from error
             tables.append(sample)
         return {
             label: cls(
@@ -467,7 +467,7 @@ def _check_has_items(y_true: Any, y_score: Any, design: Mapping[str, Any]) -> No
         if values is not None:
             raise TypeError(
                 f"{name} needs y_true and y_score, because a Ranking contains counts and does not "
-                f"identify the samples; got y_true of type {type(y_true).__name__} and y_score of "
+                f"identify the items; got y_true of type {type(y_true).__name__} and y_score of "
                 f"type {type(y_score).__name__}."
             )
 
@@ -484,8 +484,8 @@ def _read_binary(
         return positive, list(y_score), classes
     if isinstance(y_true, Ranking):
         raise TypeError(
-            "y_true is a Ranking, which does not identify the samples; pass the labels of the "
-            "samples, and the scores of all candidates for these samples."
+            "y_true is a Ranking, which does not identify the items; pass the labels of the "
+            "items, and the scores of all rankers for these items."
         )
     labels = as_labels(y_true)
     positive, _ = mark_positives(labels, pos_label)
@@ -504,7 +504,7 @@ def _read_rankers(
         try:
             scores.append(as_binary(positive, own, True, takes_unretrieved=takes_unretrieved)[1])
         except (TypeError, ValueError) as error:
-            raise type(error)(f"Candidate {name!r}: {error}") from error
+            raise type(error)(f"Ranker {name!r}: {error}") from error
     return names, scores
 
 
@@ -536,10 +536,10 @@ def _columns(
     """Names and columns of the rankers in a dict, a frame or a table."""
     names, columns = _named_columns(y_score, n_samples, argument)
     if not names:
-        raise ValueError(f"{argument} contains no candidate; pass the scores of at least one.")
+        raise ValueError(f"{argument} contains no ranker; pass the scores of at least one.")
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise ValueError(f"{argument} has several candidates named {repeated[0]!r}; rename them.")
+        raise ValueError(f"{argument} has several rankers named {repeated[0]!r}; rename them.")
     return names, columns
 
 
@@ -564,12 +564,12 @@ def _named_columns(
             )
         n_samples = len(table)
     if table.ndim != 2 or len(table) != n_samples:
-        remedy = "pass y_score.T if its rows are the candidates"
+        remedy = "pass y_score.T if its rows are the rankers"
         if table.ndim < 2:
-            remedy = "for a single candidate pass a table with one column, y_score.reshape(-1, 1)"
+            remedy = "for a single ranker pass a table with one column, y_score.reshape(-1, 1)"
         raise ValueError(
-            f"y_score must have one row for each of the {n_samples} samples and one column for "
-            f"each candidate; got shape {table.shape}: {remedy}."
+            f"y_score must have one row for each of the {n_samples} items and one column for "
+            f"each ranker; got shape {table.shape}: {remedy}."
         )
     return list(range(table.shape[1])), list(table.T)
 
@@ -583,11 +583,11 @@ def _differs_within(codes: Integers, rows: NDArray[Any]) -> int | None:
 
 
 def _as_positions(order: Any, strata: Integers | None, n_items: int) -> Integers:
-    """Number the times or positions of samples in ascending order."""
+    """Number the times or positions of items in ascending order."""
     order = as_numpy(order, "order")
     if isinstance(order, str) or not isinstance(order, Iterable):
         raise TypeError(
-            "order must contain the time or position of each sample; got "
+            "order must contain the time or position of each item; got "
             f"{order!r} of type {type(order).__name__}."
         )
     times = np.asarray(order if hasattr(order, "__array__") else list(order))
@@ -595,7 +595,7 @@ def _as_positions(order: Any, strata: Integers | None, n_items: int) -> Integers
         times = times[:, 0]
     if times.shape != (n_items,):
         raise ValueError(
-            f"order must contain the time or position of each of the {n_items} samples; got an "
+            f"order must contain the time or position of each of the {n_items} items; got an "
             f"array of shape {times.shape}."
         )
     if times.dtype.kind not in "iufMmO":
@@ -613,7 +613,7 @@ def _as_positions(order: Any, strata: Integers | None, n_items: int) -> Integers
         ) from error
     if missing.any():
         row = int(np.argmax(missing))
-        raise ValueError(f"order is missing in row {row}; omit samples without order.")
+        raise ValueError(f"order is missing in row {row}; omit items without order.")
     series = np.zeros(n_items, dtype=np.int64) if strata is None else strata
     in_order = np.lexsort((positions, series))
     same = (np.diff(positions[in_order]) == 0) & (np.diff(series[in_order]) == 0)
@@ -622,7 +622,7 @@ def _as_positions(order: Any, strata: Integers | None, n_items: int) -> Integers
         first, second = sorted(in_order[at : at + 2].tolist())
         where = "unless strata separate several series" if strata is None else "within a stratum"
         raise ValueError(
-            f"order must be different for all samples {where}; rows {first} and {second} both have "
+            f"order must be different for all items {where}; rows {first} and {second} both have "
             f"{distinct[positions[first]]!s}."
         )
     return np.asarray(positions, dtype=np.int64)

@@ -88,7 +88,7 @@ def _as_score_table(y_score: Any) -> NDArray[Any]:
     wrong = ~np.isfinite(table)
     if wrong.any():
         raise ValueError(
-            f"y_score must be finite; got {_first_cell(table, wrong)}: drop such samples or "
+            f"y_score must be finite; got {_first_cell(table, wrong)}: drop such items or "
             "give them a score."
         )
     may_be_rounded = bool(np.abs(table).max() >= LARGEST_WHOLE)
@@ -141,7 +141,7 @@ def _one_column_a_class(labels: NDArray[Any], shape: tuple[int, ...]) -> NDArray
         raise ValueError(
             f"y_true holds {len(distinct)} classes ({listed(distinct)}), but y_score has "
             f"{shape[1]} columns: pass one column per class of y_true, in sorted order; if y_true "
-            "lacks samples of a class, pass it as an indicator matrix made by "
+            "lacks items of a class, pass it as an indicator matrix made by "
             "sklearn.preprocessing.label_binarize(y_true, classes=...)."
         )
     return np.stack([np.asarray(labels == label, dtype=bool) for label in distinct], axis=1)

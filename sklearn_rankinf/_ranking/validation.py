@@ -133,7 +133,7 @@ def _check_finite_labels(labels: NDArray[Any], name: str) -> None:
     if wrong.any():
         raise ValueError(
             f"{name} holds a missing or infinite label, {first_wrong(labels, wrong)}: drop or "
-            "label these samples."
+            "label these items."
         )
 
 
@@ -259,7 +259,7 @@ def has_grades(y_true: Any, pos_label: PosLabel) -> bool:
 
 def as_relevances(y_true: Any) -> NDArray[np.float64]:
     """Read grades of relevance as finite numbers that are not negative."""
-    remedy = "drop such samples or give them a grade"
+    remedy = "drop such items or give them a grade"
     grades = as_floats(_as_reals(y_true, "y_true", remedy), "y_true")
     wrong = grades < 0.0
     if wrong.any():
@@ -273,7 +273,7 @@ def as_scores(
     y_score: Any,
     name: str = "y_score",
     takes_unretrieved: bool = False,
-    remedy: str = "drop such samples or give them a score",
+    remedy: str = "drop such items or give them a score",
 ) -> NDArray[Any]:
     """Read scores as an array of finite real numbers that compare exactly.
 
@@ -334,11 +334,11 @@ def as_floats(numbers: NDArray[Any], name: str) -> NDArray[np.float64]:
 
 def as_weights(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.float64] | None:
     """Read sample weights relative to the largest one; None if all weights are equal."""
-    weights = _as_reals(sample_weight, "sample_weight", "drop such samples or give them a weight")
+    weights = _as_reals(sample_weight, "sample_weight", "drop such items or give them a weight")
     if len(weights) != n_samples:
         raise ValueError(
-            "sample_weight must have one weight per sample; got "
-            f"{len(weights)} weights and {n_samples} samples."
+            "sample_weight must have one weight per item; got "
+            f"{len(weights)} weights and {n_samples} items."
         )
     weights = as_floats(weights, "sample_weight")
     wrong = weights < 0.0
@@ -346,7 +346,7 @@ def as_weights(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.float64] 
         raise ValueError(f"sample_weight must not be negative; got {first_wrong(weights, wrong)}.")
     if not weights.any():
         raise ValueError(
-            f"sample_weight is 0 for all {n_samples} samples: at least one weight must be positive."
+            f"sample_weight is 0 for all {n_samples} items: at least one weight must be positive."
         )
     # Only ratios of weights matter, and sums of ratios do not overflow.
     return None if np.all(weights == weights[0]) else weights / weights.max()
@@ -407,7 +407,7 @@ def _without_rounding(values: Any) -> Any:
 
 def _empty(name: str) -> str:
     """Message for a container without entries."""
-    return f"{name} is empty: at least one sample is needed."
+    return f"{name} is empty: at least one item is needed."
 
 
 def not_one_dimensional(values: Any, array: NDArray[Any], name: str) -> str:
@@ -415,12 +415,12 @@ def not_one_dimensional(values: Any, array: NDArray[Any], name: str) -> str:
     if array.ndim == 0:
         return f"{name} must be a one-dimensional array-like; got {typed(values)}."
     remedy = {
-        "y_true": "for multilabel targets call once per class, with one column of y_true",
+        "y_true": "for multilabel positives call once per class, with one column of y_true",
         "y_score": (
             "pass the scores of the positive class, "
             "predict_proba(X)[:, list(model.classes_).index(pos_label)]"
         ),
-        "sample_weight": "pass one weight per sample",
+        "sample_weight": "pass one weight per item",
     }.get(name.removesuffix("_a").removesuffix("_b"), "pass one count per block")
     return f"{name} must be one-dimensional; got shape {array.shape}: {remedy}."
 
@@ -481,14 +481,14 @@ def as_counts(values: Any, name: str) -> NDArray[np.int64]:
 def numbered(
     entries: Any, name: str, what: str, n_samples: int
 ) -> tuple[NDArray[np.int64], list[Any]]:
-    """Number the units of the samples, such as clusters, in order of appearance, and list them.
+    """Number the units of the items, such as clusters, in order of appearance, and list them.
 
     Units may be any hashable values; `what` is the name of a unit in messages.
     """
     entries = as_numpy(entries, name)
     values = _listed_in_parts(entries) if isinstance(entries, np.ndarray) else entries
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise TypeError(f"{name} must hold the {what} of each sample; got {typed(entries)}.")
+        raise TypeError(f"{name} must hold the {what} of each item; got {typed(entries)}.")
     numbers: dict[Any, int] = {}
     codes = array("q")
     for row, value in enumerate(values):
@@ -505,16 +505,16 @@ def numbered(
         if hasattr(value, "__dlpack_device__") and not isinstance(value, np.generic):
             raise TypeError(
                 f"{name} holds objects of type {type(value).__name__}, which are never equal as "
-                f"names: pass one array or tensor, or call .item() for the {what} of each sample."
+                f"names: pass one array or tensor, or call .item() for the {what} of each item."
             )
         if _is_missing(value):
             raise ValueError(
                 f"{name} lacks a {what} in row {row}, where it is {shown(value)}: pass a {what} "
-                "for every sample, or leave the sample out."
+                "for every item, or leave the item out."
             )
     if len(codes) != n_samples:
         raise ValueError(
-            f"{name} must contain the {what} of each of the {n_samples} samples; it has "
+            f"{name} must contain the {what} of each of the {n_samples} items; it has "
             f"{len(codes)} entries."
         )
     return np.frombuffer(codes, dtype=np.int64), list(numbers)
@@ -587,7 +587,7 @@ def _objects(values: list[Any]) -> NDArray[Any]:
 
 
 def rank_order(scores: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Order the scores, best first, and count the samples with each value."""
+    """Order the scores, best first, and count the items with each value."""
     # The order within a block is arbitrary: the fastest ascending sort, reversed, is sufficient.
     order = np.argsort(scores)[::-1]
     ordered = scores[order]
@@ -597,7 +597,7 @@ def rank_order(scores: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int6
 
 
 def block_of_each(scores: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the block of equal scores of each sample, 0 for the best, and the block sizes."""
+    """Return the block of equal scores of each item, 0 for the best, and the block sizes."""
     order, tie_sizes = rank_order(scores)
     places = np.empty(order.size, dtype=np.int64)
     places[order] = np.repeat(np.arange(tie_sizes.size), tie_sizes)
@@ -619,6 +619,6 @@ def no_positives(what: str, value: str) -> str:
 
 
 def one_class_sentence(n_samples: int, n_positives: int) -> str:
-    """Return the sentence for samples of a single class."""
+    """Return the sentence for items of a single class."""
     which = "no positives" if n_positives == 0 else "only positives"
-    return f"There are {which} among {n_samples} samples: every ranking is the same."
+    return f"There are {which} among {n_samples} items: every ranking is the same."

@@ -20,9 +20,9 @@ DOCUMENTATION = "https://sklearn-rankinf.readthedocs.io/en/latest/"
 
 # Fewer independent positives or negatives are reported.
 _FEW = 10
-# Targets are seldom more frequent than this, unless others were left out.
+# Positives are seldom more frequent than this, unless others were left out.
 _ENRICHED = 0.2
-# If at least this number of scores are all shared by samples with equal labels, samples repeat.
+# If at least this number of scores are all shared by items with equal labels, items repeat.
 _N_REPEATED = 20
 # Below these numbers the interval of average precision covered less often than its level.
 _FEW_FOR_INTERVAL, _RARE_FOR_INTERVAL = 30, 0.005
@@ -54,7 +54,7 @@ class Facts:
 
     @property
     def mixed_clusters(self) -> list[Any]:
-        """Names of the clusters whose samples have different labels."""
+        """Names of the clusters whose items have different labels."""
         codes = self.sample.design.clusters
         if codes is None:
             return []
@@ -112,7 +112,7 @@ def of_each(remedy: str) -> Callable[[F], F]:
 
 @of_all(
     "Check how the labels are coded and which one pos_label (--pos-label) selects; a test "
-    "needs samples of both classes."
+    "needs items of both classes."
 )
 def one_label(facts: Facts) -> str | None:
     if facts.sample.has_both:
@@ -121,7 +121,7 @@ def one_label(facts: Facts) -> str | None:
     if facts.sample.n_positives == 0:
         what, other = other, what
     n = facts.sample.n_items
-    return f"All {n} samples are {what} and none is {other}: there is nothing to test."
+    return f"All {n} items are {what} and none is {other}: there is nothing to test."
 
 
 @of_all(
@@ -137,28 +137,28 @@ def labels_1_2(facts: Facts) -> str | None:
     return f"The labels are 1 and {second!r}, and 1 was used as the positive class."
 
 
-@of_all("If the targets are the rare class, pass its label as pos_label (--pos-label).")
+@of_all("If the positives are the rare class, pass its label as pos_label (--pos-label).")
 def positives_in_majority(facts: Facts) -> str | None:
     n, m = facts.sample.n_items, facts.sample.n_positives
     if not facts.sample.has_both or 2 * m <= n:
         return None
-    return f"More than half of the samples are positive ({m} of {n})."
+    return f"More than half of the items are positive ({m} of {n})."
 
 
 @of_all(
-    "Was it, as a case-control or a downsampled sample? If targets are rarer where the ranker will "
-    "work, average precision and precision are lower there: metric_interval with prevalence "
+    "Was it, as a case-control or a downsampled sample? If positives are rarer where the ranker "
+    "will work, average precision and precision are lower there: metric_interval with prevalence "
     "estimates them. P-values need no correction."
 )
 def enriched_sample(facts: Facts) -> str | None:
     n, m = facts.sample.n_items, facts.sample.n_positives
     if not facts.sample.has_both or m <= _ENRICHED * n:
         return None
-    return f"{100 * m / n:.3g} % of the samples are positive: the sample may have been enriched."
+    return f"{100 * m / n:.3g} % of the items are positive: the sample may have been enriched."
 
 
 @of_all(
-    "Label more samples: metric_power and min_positives (rankinf plan) compute the number that "
+    "Label more items: metric_power and min_positives (rankinf plan) compute the number that "
     "is needed."
 )
 def too_few_to_be_significant(facts: Facts) -> str | None:
@@ -170,7 +170,7 @@ def too_few_to_be_significant(facts: Facts) -> str | None:
         return None
     return (
         f"There are only {round(math.exp(log_labellings))} ways to place "
-        f"{counted(m, 'positive')} among {n} samples: even a perfect ranking has "
+        f"{counted(m, 'positive')} among {n} items: even a perfect ranking has "
         f"p = {math.exp(-log_labellings):.2g}, which is above {facts.alpha:g}."
     )
 
@@ -198,19 +198,19 @@ def mixed_clusters(facts: Facts) -> str | None:
     if not facts.mixed_clusters:
         return None
     return (
-        f"Samples of one cluster have different labels in {len(facts.mixed_clusters)} of "
+        f"Items of one cluster have different labels in {len(facts.mixed_clusters)} of "
         f"{counted(len(facts.clusters), 'cluster')}, such as {facts.mixed_clusters[0]!r}. "
         "P-values against chance are not given, because they permute the labels of whole clusters."
     )
 
 
-@of_all("Pass the source of each sample as clusters (--clusters).")
+@of_all("Pass the source of each item as clusters (--clusters).")
 def clusters_not_given(facts: Facts) -> str | None:
     if facts.has_clusters or not facts.has_repeated_index:
         return None
     return (
         "The index of y_true has repeated entries: if it identifies patients, molecules or other "
-        "sources of several samples, these samples are not independent."
+        "sources of several items, these items are not independent."
     )
 
 
@@ -221,7 +221,7 @@ def clusters_not_given(facts: Facts) -> str | None:
 def constant_score(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str | None:
     if ranking.n_blocks != 1 or facts.sample.n_items == 1:
         return None
-    return "All scores are equal, so the samples have no order."
+    return "All scores are equal, so the items have no order."
 
 
 @of_each(
@@ -234,7 +234,7 @@ def two_valued_score(facts: Facts, ranker: RankerReport, ranking: Ranking) -> st
     first, second = ranking.tie_sizes.tolist()
     if min(first, second) == 1:
         return None
-    return f"The scores have only two different values, for {first} and {second} samples."
+    return f"The scores have only two different values, for {first} and {second} items."
 
 
 @of_each(
@@ -245,7 +245,7 @@ def large_tie(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str | Non
     largest, n = int(ranking.tie_sizes.max()), facts.sample.n_items
     if ranking.n_blocks <= 2 or 2 * largest <= n:
         return None
-    return f"{largest} of {n} samples have the same score, so most of the list has no order."
+    return f"{largest} of {n} items have the same score, so most of the list has no order."
 
 
 @of_each(
@@ -268,7 +268,7 @@ def ties_across_k(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str |
         if len(own) > 1:
             message += (
                 f" k = {enumerated([str(at_k.k) for at_k in own])} lie in the same block, ranks "
-                f"{first} to {last}, whose samples the ranking does not order"
+                f"{first} to {last}, whose items the ranking does not order"
             )
             # Hits at each k are then one and the same number, times a constant.
             message += ": they have the same p." if first == 1 else "."
@@ -276,7 +276,7 @@ def ties_across_k(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str |
 
 
 @of_each(
-    "Larger scores must belong to samples that are more likely to be positive: negate the "
+    "Larger scores must belong to items that are more likely to be positive: negate the "
     "scores if smaller scores do (--lower-is-better, --lower-score), and check pos_label "
     "(--pos-label)."
 )
@@ -284,7 +284,7 @@ def worse_than_chance(facts: Facts, ranker: RankerReport, ranking: Ranking) -> s
     if not (ranker.is_tested and is_worse(ranker.test, facts.alpha)):
         return None
     less = ranker.pvalue_less
-    return f"The ranking is worse than a random order (p = {less:.2g} for a value this low)."
+    return f"The ranking is worse than chance (p = {less:.2g} for a value this low)."
 
 
 @of_each(
@@ -306,7 +306,7 @@ def perfect_ranking(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str
 
 
 @of_each(
-    "Keep one sample from each source, or pass the source of each sample as clusters (--clusters)."
+    "Keep one item from each source, or pass the source of each item as clusters (--clusters)."
 )
 def repeated_samples(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str | None:
     if facts.has_clusters or ranking.n_blocks < _N_REPEATED:
@@ -316,8 +316,8 @@ def repeated_samples(facts: Facts, ranker: RankerReport, ranking: Ranking) -> st
     if not (is_pure and sizes.min() >= 2 and hits.any()):
         return None
     return (
-        f"Each of the {sizes.size} different scores belongs to several samples with the same "
-        "label: the samples seem to be copies or to come in clusters, but p-values and intervals "
+        f"Each of the {sizes.size} different scores belongs to several items with the same "
+        "label: the items seem to be copies or to come in clusters, but p-values and intervals "
         "treat them as independent."
     )
 
@@ -329,7 +329,7 @@ def few_labellings(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str 
 
 
 @of_each(
-    "Choose another k: if k is very small or close to the number of samples, no result can be "
+    "Choose another k: if k is very small or close to the number of items, no result can be "
     "significant. min_hits_at_k computes the hits needed at each k."
 )
 def k_never_significant(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str | None:
@@ -371,7 +371,7 @@ def interval_unreliable(facts: Facts, ranker: RankerReport, ranking: Ranking) ->
     if ranker.interval is None or not facts.sample.has_both:
         return None
     if ranker.interval.metric.has_influence and math.isnan(ranker.interval.standard_error):
-        what = "cluster" if facts.has_clusters else "sample"
+        what = "cluster" if facts.has_clusters else "item"
         return (
             f"With a single {what} in a class the variation of the metric cannot be estimated: "
             "the interval contains almost all possible values."
@@ -380,7 +380,7 @@ def interval_unreliable(facts: Facts, ranker: RankerReport, ranking: Ranking) ->
     if not (is_rare and ranker.test.metric.family == "average_precision"):
         return None
     return (
-        f"There are {counted(m, 'positive')} among {n} samples. "
+        f"There are {counted(m, 'positive')} among {n} items. "
         "With numbers like these, 95 % intervals of average precision covered the true value in 91 "
         "to 93 % of simulations if positives score high, and in only 71 % if only a few of them do."
     )
@@ -424,7 +424,7 @@ def complementary_scores(facts: Facts) -> str | None:
     if np.ptp(first) == 0.0 or np.abs(first + second - 1.0).max() > 1e-6:
         return None
     return (
-        "The two scores add up to 1 for every sample: they look like the two columns of "
+        "The two scores add up to 1 for every item: they look like the two columns of "
         "predict_proba."
     )
 

@@ -69,8 +69,8 @@ _OF_CURVE = (
 # Exit statuses of verdicts; 1 and 2 are those of errors.
 _STATUS = {"pass": 0, "fail": 3, "inconclusive": 4}
 _MODELS = {
-    "wallenius": "the odds of a target against another item are the same at every rank",
-    "binormal": "the scores of targets and of other items have normal distributions",
+    "wallenius": "the odds of a positive against another item are the same at every rank",
+    "binormal": "the scores of positives and of other items have normal distributions",
 }
 
 
@@ -236,7 +236,7 @@ def _print_counts(table: Table) -> None:
 
 
 def curve(arguments: argparse.Namespace) -> None:
-    """Print where the rankings of a file are better than random selection, and plot the curves."""
+    """Print where the rankings of a file are better than chance, and plot the curves."""
     check_run_options(arguments)
     table = _read(arguments)
     alpha = arguments.alpha or [0.1, 0.05, 0.01]
@@ -404,15 +404,15 @@ def _warn_of_reversed_scores(table: Table, alpha: float) -> None:
                 return  # clusters with different labels, which have no test against chance
         if is_worse(test, alpha):
             print(
-                f"rankinf compare: warning: {name!r} is significantly worse than a random order: "
-                "if smaller scores mean targets, give it with --lower-score; check "
+                f"rankinf compare: warning: {name!r} is significantly worse than chance: "
+                "if smaller scores mean positives, give it with --lower-score; check "
                 "--pos-label too.",
                 file=sys.stderr,
             )
 
 
 def plan(arguments: argparse.Namespace) -> None:
-    """Print the power of a test, its smallest detectable effect, and the targets it needs."""
+    """Print the power of a test, its smallest detectable effect, and the positives it needs."""
     n, m = arguments.n, arguments.m
     _check_effect(arguments)
     effect: dict[str, Any] = {"odds": arguments.odds, "auc": arguments.auc}
@@ -497,7 +497,7 @@ def _growing(metric: Metric, n: int) -> Metric:
 
 
 def _smallest_effect(odds: float, metric: Metric, arguments: argparse.Namespace) -> str:
-    sizes = f"{counted(arguments.m, 'target')} among {arguments.n} items"
+    sizes = f"{counted(arguments.m, 'positive')} among {arguments.n} items"
     goal = _goal(metric, arguments)
     if math.isinf(odds):
         return f"With {sizes}, no effect, however large, is detected by {goal}."
@@ -516,7 +516,7 @@ def _targets_needed(
     else:
         auc = odds / (1.0 + odds)
     return (
-        f"With a prevalence of {prevalence:.3g}, a study needs {counted(needed, 'target')} among "
+        f"With a prevalence of {prevalence:.3g}, a study needs {counted(needed, 'positive')} among "
         f"{round(needed / prevalence)} items to detect odds of {odds:.3g} (AUC {auc:.3g}) by "
         f"{_goal(metric, arguments)}."
     )
@@ -549,7 +549,7 @@ def _read(arguments: argparse.Namespace) -> Table:
         **options,
     )
     n, m = table.is_positive.size, int(table.is_positive.sum())
-    _progress(f"{n} items, {m} of them targets")
+    _progress(f"{n} items, {m} of them positives")
     return table
 
 

@@ -1,4 +1,4 @@
-"""The demonstration behind ``rankinf demo``: three tuned rankers on a rare-target problem."""
+"""The demonstration behind ``rankinf demo``: three tuned rankers on a rare-positive problem."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def tune(
     for number, (name, search) in enumerate(searches.items(), start=1):
         n_candidates = int(np.prod([len(values) for values in search.param_grid.values()]))
         _say(
-            f"[{number}/{len(searches)}] {name}: {n_candidates} candidates x {N_FOLDS} folds ...",
+            f"[{number}/{len(searches)}] {name}: {n_candidates} rankers x {N_FOLDS} folds ...",
             end=" ",
         )
         start = time.perf_counter()
@@ -166,9 +166,10 @@ def run_demo(plots: str | None = None) -> None:
     X_train, X_test, y_train, y_test = rare_digit_problem()
     n_samples = len(y_train) + len(y_test)
     _paragraph(
-        f"A search for rare targets: the {TARGET_DIGIT}s among scikit-learn's handwritten digits. "
-        f"Only {N_TARGETS} of them are kept ({N_TARGETS} positives among {n_samples} items, "
-        f"{100 * N_TARGETS / n_samples:.2g} %). Half of the data is for tuning, half for testing.\n"
+        f"A search for rare positives: the {TARGET_DIGIT}s among scikit-learn's handwritten "
+        f"digits. Only {N_TARGETS} of them are kept ({N_TARGETS} positives among {n_samples} "
+        f"items, {100 * N_TARGETS / n_samples:.2g} %). Half of the data is for tuning, half for "
+        "testing.\n"
     )
     _paragraph(
         "Grid search for the largest -log10 p of average precision (AP), averaged over the folds:"
@@ -185,9 +186,9 @@ def run_demo(plots: str | None = None) -> None:
     report = rank_significance_report(y_test, scores, k=N_PLACES)
     _say(format_table(*table("", COLUMNS, rows)[1:3]))
     _paragraph(
-        "\nz is (AP - chance AP) / standard deviation. p is the probability that a random ranking "
-        f"with the same ties has at least this AP. '{INK}' is the sum of the pixels: an untrained "
-        "score, for comparison.\n"
+        "\nz is (AP - chance AP) / standard deviation. p is the probability that chance, "
+        f"with the same ties, gives at least this AP. '{INK}' is the sum of the pixels: an "
+        "untrained score, for comparison.\n"
     )
     hits = [(one.name, one.at_k[0]) for one in report.rankers]
     _say(table_as_text(hits_table(f"Hits among the first {N_PLACES}", "ranking", hits)))

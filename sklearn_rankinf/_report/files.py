@@ -53,7 +53,7 @@ class CommandError(ValueError):
 class Table:
     """Labels and scores from a file: 1 for a positive, and scores by the name of their column.
 
-    Scores are larger for samples more likely to be positive. Different whole numbers beyond 2**53
+    Scores are larger for items more likely to be positive. Different whole numbers beyond 2**53
     stay different, as integers or Python's numbers. Queries and clusters are as they are written.
     """
 
@@ -88,7 +88,7 @@ def read_table(
     A file is a text with the column names in its first line, possibly compressed; a Parquet file;
     or ``"-"`` for the standard input. It is opened once, so that it may be a pipe. The label of the
     positives, `pos_label`, is compared as it is written; it can be left out for labels 0 and 1, -1
-    and 1, and False and True. The scores in `lower_columns`, which are smaller for samples more
+    and 1, and False and True. The scores in `lower_columns`, which are smaller for items more
     likely to be positive, are negated. The separator is found out from the first line, unless it is
     given.
     """
@@ -439,7 +439,7 @@ def _hint_on_decimal(text: str, decimal: str) -> str:
 
 
 def _as_names(column: Any, name: str) -> NDArray[Any]:
-    """Return the queries or clusters of the samples as they are written in the file."""
+    """Return the queries or clusters of the items as they are written in the file."""
     _check_complete(column, name)
     return np.asarray(column)
 

@@ -108,7 +108,7 @@ class Findings:
     rankers: tuple[RankerReport, ...] = field(repr=False)
     checks: tuple[ReportCheck, ...] = field(repr=False)
     notes: tuple[str, ...] = field(repr=False)
-    # The cut-off of the metric as it was given, possibly as a fraction of the samples.
+    # The cut-off of the metric as it was given, possibly as a fraction of the items.
     _given_k: float | None
     comparison: MetricComparisonTestResult | MetricMultipleComparisonTestResult | None = field(
         default=None, repr=False
@@ -118,7 +118,7 @@ class Findings:
 
     @property
     def prevalence(self) -> float:
-        """Proportion of positives among the samples."""
+        """Proportion of positives among the items."""
         return self.n_positives / self.n_samples
 
     @property

@@ -24,12 +24,12 @@ LEVEL = 0.05
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HitsReport(Result):
-    """Hits among the first k samples of one ranking.
+    """Hits among the first k items of one ranking.
 
     Attributes
     ----------
     test : MetricTestResult
-        The test of recall at k. If samples of one cluster have different labels, its p-value is
+        The test of recall at k. If items of one cluster have different labels, its p-value is
         nan.
     interval : MetricIntervalResult or None
         The interval of recall; None if there is none.
@@ -37,18 +37,18 @@ class HitsReport(Result):
         Smallest number of hits that is significant without ties; None if no number is significant,
         or with clusters.
     fraction : float or None
-        The fraction of all samples by which k was given; None if it was given as a number.
+        The fraction of all items by which k was given; None if it was given as a number.
     tied_ranks : tuple of (int, int) or None
         First and last rank of a block of equal scores that the cut-off splits and that contains
         positives and negatives, so that the hits depend on the order within the block; None if
         there is none.
     k : int
-        Number of samples.
+        Number of items.
     hits : float
-        Positives among the first k samples. If the cut-off splits a block of equal scores, the
+        Positives among the first k items. If the cut-off splits a block of equal scores, the
         mean over random tie-breaking, which may be a fraction.
     expected_hits : float
-        Mean number of hits under random labelling.
+        Mean number of hits by chance.
     precision, enrichment : float
         Hits divided by k, and by the expected number of hits; without positives enrichment is nan.
     """
@@ -79,17 +79,17 @@ class HitsReport(Result):
 
     @property
     def k(self) -> int:
-        """Number of samples."""
+        """Number of items."""
         return int(self.test.k)
 
     @property
     def hits(self) -> float:
-        """Positives among the first k samples."""
+        """Positives among the first k items."""
         return float(self.test.hits)
 
     @property
     def expected_hits(self) -> float:
-        """Mean number of hits under random labelling."""
+        """Mean number of hits by chance."""
         return float(self.test.n_positives * self.k / self.test.n_samples)
 
     @property
@@ -123,14 +123,14 @@ class RankerReport(Result):
     name : str
         Name of the ranking.
     test : MetricTestResult
-        The test of the metric. If samples of one cluster have different labels, its method is
+        The test of the metric. If items of one cluster have different labels, its method is
         ``"none"``, and its p-value and z-score are nan.
     interval : MetricIntervalResult or None
         The interval of the metric; None if there is none.
     at_k : tuple of HitsReport
         Hits at each k.
     curve : TopKSignificanceCurve or None
-        The hits for every k, compared with random selection; None if it was not computed. It is
+        The hits for every k, compared with chance; None if it was not computed. It is
         left out of ``to_dict()``.
     minimum_hypergeometric : MinimumHypergeometricTestResult or None
         A single test for all k; None if it was not computed.
@@ -147,7 +147,7 @@ class RankerReport(Result):
     pvalue_less : float
         P-value of the opposite alternative: the probability of a value this low or lower.
     significant_k : list of (int, int) or None
-        First and last k of every run of k with more hits than random selection, at the level alpha
+        First and last k of every run of k with more hits than chance, at the level alpha
         simultaneously over all k; None if the runs were not computed.
     """
 
@@ -174,7 +174,7 @@ class RankerReport(Result):
 
     @property
     def significant_k(self) -> list[tuple[int, int]] | None:
-        """Runs of k with more hits than random selection, simultaneously over all k."""
+        """Runs of k with more hits than chance, simultaneously over all k."""
         return None if self.curve is None else self.curve.crossovers_simultaneous[0]
 
     def _sentences(self) -> Iterable[str]:

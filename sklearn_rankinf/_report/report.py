@@ -71,9 +71,9 @@ class RankSignificanceReport(Findings, Result):
     alpha : float
         Significance level. Confidence intervals have the level 1 - alpha.
     n_samples, n_positives : int
-        Number of samples and number of positives.
+        Number of items and number of positives.
     n_clusters : int or None
-        Number of clusters; None if all samples were treated as independent.
+        Number of clusters; None if all items were treated as independent.
     rankers : tuple of RankerReport
         The results of each ranking.
     comparison : MetricComparisonTestResult, MetricMultipleComparisonTestResult or None
@@ -87,7 +87,7 @@ class RankSignificanceReport(Findings, Result):
     notes : tuple of str
         What was left out and why, and assumptions that cannot be checked with the data.
     prevalence : float
-        Proportion of positives among the samples.
+        Proportion of positives among the items.
     best : str or None
         Name of the ranking with the largest value of the metric; None for a single ranking.
 
@@ -178,30 +178,30 @@ def rank_significance_report(
         Binary labels; labels of more than two classes; a multilabel indicator matrix; or a ranking,
         in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,) or (n_samples, n_rankers), dict or frame, optional
-        Scores, larger for samples more likely to be positive, of one or several rankers. Several
+        Scores, larger for items more likely to be positive, of one or several rankers. Several
         rankers are given as a dict, a data frame, or an array with one column per ranker. Required
         unless `y_true` is a ranking. For several classes an array of shape (n_samples, n_classes),
         or a dict with such an array for each ranker.
     k : int, float or sequence of them, default=(10, 50, 100)
-        Cut-offs at which hits are reported: numbers of samples at the top of the ranking, or
-        fractions of all samples between 0 and 1, rounded up. Any k larger than the number of
-        samples is skipped, with a note.
+        Cut-offs at which hits are reported: numbers of items at the top of the ranking, or
+        fractions of all items between 0 and 1, rounded up. Any k larger than the number of
+        items is skipped, with a note.
     metric : str or metric, default="average_precision"
         A metric, such as ``RecallAtK(100)``, or the name of one that needs no k; see
         :func:`metric_test`.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored when `y_true` is a ranking.
     clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample, such as its patient. Samples of different clusters are independent.
+        Cluster of each item, such as its patient. Items of different clusters are independent.
         With clusters, p-values come from permutation tests, and the bounds over all k are left out.
-        If samples of one cluster have different labels, there are no p-values against chance; the
+        If items of one cluster have different labels, there are no p-values against chance; the
         report contains intervals and comparisons.
     prevalence : float, optional
         Prevalence of the population in which the rankers will work, between 0 and 1, if it is not
         that of the sample. The report then has the interval of the metric there as well; see
         :func:`metric_interval`.
     value, cost : float, optional
-        Value of a positive that is found, and costs of examining a sample. With both of them the
+        Value of a positive that is found, and costs of examining an item. With both of them the
         report has the cut-off with the largest net benefit, as :func:`optimal_cutoff`.
     alpha : float, default=0.05
         Significance level. Confidence intervals have the level 1 - alpha.
@@ -244,11 +244,11 @@ def rank_significance_report(
     :func:`minimum_hypergeometric_test`.
 
     Two rankers are compared by the rank swaps of :func:`metric_comparison_test`, or by its t test
-    of influence values if the number of samples times `n_resamples` is above 2e8. More than two
+    of influence values if the number of items times `n_resamples` is above 2e8. More than two
     rankers are compared with the best one by :func:`metric_multiple_comparison_test`.
 
     Slow computations are left out, with a note: bounds over all k with more than 20,000 positives,
-    and simulated intervals (those of DCG, BEDROC and custom metrics) with more than 20,000 samples.
+    and simulated intervals (those of DCG, BEDROC and custom metrics) with more than 20,000 items.
 
     P-values, hits at k and the comparison are those of the sample. P-values against chance are
     valid for case-control samples. If precision at the `prevalence` depends on few negatives, a

@@ -44,7 +44,7 @@ from sklearn_rankinf._significance import (
 )
 
 _CLUSTERS_HINT = (
-    "All samples were treated as independent. If several samples come from one source, such as "
+    "All items were treated as independent. If several items come from one source, such as "
     "images of one patient, pass clusters (--clusters): without them p-values and intervals are "
     "wrong."
 )
@@ -93,7 +93,7 @@ def _one_line(name: Any) -> str:
 
 
 def _untested(result: MetricTestResult) -> MetricTestResult:
-    """Return the result without its p-value and z-score, which need independent samples."""
+    """Return the result without its p-value and z-score, which need independent items."""
     names = "pvalue log10_pvalue pvalue_relative_error pvalue_low pvalue_high zscore"
     unknown: dict[str, Any] = dict.fromkeys(names.split(), np.nan)
     return replace(result, **unknown, pvalue_is_bound=False, method="none", ranking=None)
@@ -119,7 +119,7 @@ class Use(NamedTuple):
             given = "prevalence" if prevalence is not None else "value and cost"
             raise ValueError(
                 f"{given} cannot be combined with clusters, because their limits need independent "
-                f"samples: keep one sample of each cluster, or leave out {given}."
+                f"items: keep one item of each cluster, or leave out {given}."
             )
         return cls(check_prevalence(prevalence), numbers)
 
@@ -201,12 +201,12 @@ class Study:
 
     @property
     def _has_no_limits(self) -> bool:
-        """Whether a class has too few samples for limits of a curve."""
+        """Whether a class has too few items for limits of a curve."""
         m = self.sample.n_positives
         return min(m, self.sample.n_items - m) < 2
 
     def _cuts(self, k: Any) -> tuple[list[float], list[str]]:
-        """Return the cut-offs for different numbers of samples, and a note on those too large."""
+        """Return the cut-offs for different numbers of items, and a note on those too large."""
         n = self.sample.n_items
         cuts: dict[int, float] = {}
         dropped = []
@@ -219,7 +219,7 @@ class Study:
                 dropped.append(str(cut))
             else:
                 cuts.setdefault(resolve_k(cut, n), cut)
-        note = f"k = {', '.join(dropped)} was left out: there are only {n} samples."
+        note = f"k = {', '.join(dropped)} was left out: there are only {n} items."
         return list(cuts.values()), [note] if dropped else []
 
     def _left_out(self) -> list[str]:
@@ -229,13 +229,13 @@ class Study:
         if self.facts.mixed_clusters:
             notes.append(
                 "P-values against chance, bounds over all k and the hits needed are left out "
-                "because samples of one cluster have different labels. Chance is the mean of a "
-                "random order of the samples."
+                "because items of one cluster have different labels. Chance is the mean if "
+                "the items are in random order."
             )
         elif self.facts.has_clusters:
             notes.append(
                 "Bounds over all k, the hits needed and the minimum hypergeometric test are left "
-                "out because they need independent samples, and clusters were given."
+                "out because they need independent items, and clusters were given."
             )
         elif m > _POSITIVES_FOR_BOUNDS:
             notes.append(
@@ -253,7 +253,7 @@ class Study:
         if self.use.value_and_cost and self._has_no_limits:
             notes.append(
                 "The cut-off with the largest net benefit is left out because its limits need at "
-                "least 2 samples of each class."
+                "least 2 items of each class."
             )
         if not self.facts.has_clusters:
             notes.append(_CLUSTERS_HINT)
@@ -271,7 +271,7 @@ class Study:
         return way == "binormal" and self.sample.n_items > _SAMPLES_FOR_SIMULATION
 
     def _test(self, metric: Metric, index: int) -> MetricTestResult:
-        """Test one ranking, without a p-value if samples of one cluster have different labels."""
+        """Test one ranking, without a p-value if items of one cluster have different labels."""
         sample = self.sample.single(index)
         if self.facts.mixed_clusters:
             sample = replace(sample, design=Design(sample.n_items))
@@ -280,7 +280,7 @@ class Study:
 
     @property
     def _by_cluster(self) -> dict[str, Any]:
-        """Arguments of tests of samples in clusters."""
+        """Arguments of tests of items in clusters."""
         return {"pos_label": True, "clusters": self.sample.design.clusters}
 
     def _interval(self, index: int) -> MetricIntervalResult | None:

@@ -64,7 +64,7 @@ _MOST_PAIRS = 45
 NOTHING_WRONG = "No problems were found with labels and scores."
 FOR_A_PAPER = "Sentences for a paper"
 _LEGEND = (
-    "chance: mean of a random order with the same ties; adjusted: 0 at chance, 1 for a perfect "
+    "chance: expected by chance, given the ties; adjusted: 0 at chance, 1 for a perfect "
     "ranking; lower, upper: confidence limits"
 )
 _LEGEND_OF_TEST = "; z: distance from chance in standard deviations; error: relative error of p"
@@ -103,7 +103,7 @@ def verdict(subject: str, result: MetricTestResult, alpha: float) -> str:
         float(result.log10_pvalue), bool(result.pvalue_is_bound), result.method == "analytic"
     )
     observed = f"{title} {format_value(value)}"
-    expected = f"the {format_value(chance)} of a random order"
+    expected = f"the {format_value(chance)} of chance"
     if math.isnan(result.zscore):
         return f"{subject} cannot be tested: its {title} is the same for every choice of positives."
     if result.pvalue <= alpha:
@@ -158,9 +158,9 @@ def _of_ranker(report: Findings, ranker: RankerReport) -> list[str]:
             return [f"{parts[0]} What to do: see the checks below."]
     else:
         parts = [
-            f"{subject} was not tested against chance, because samples of one cluster have "
+            f"{subject} was not tested against chance, because items of one cluster have "
             f"different labels: {title} {format_value(test.statistic)} against the "
-            f"{format_value(test.chance)} of a random order."
+            f"{format_value(test.chance)} of chance."
         ]
     if test.pvalue <= report.alpha:
         parts.append(
@@ -209,7 +209,7 @@ def _at_each_k(ranker: RankerReport) -> str:
         cuts, hits = map(_cut, others), (format_count(one.hits) for one in others)
         more = f"; the first {enumerated(cuts)} contain {enumerated(hits)}"
     return (
-        f"The first {_cut(at_k)} samples contain {format_count(at_k.hits)} of "
+        f"The first {_cut(at_k)} items contain {format_count(at_k.hits)} of "
         f"{counted(ranker.test.n_positives, 'positive')}, {_expected(at_k.expected_hits)} by "
         f"chance: recall is {format_value(at_k.test.statistic)}{interval}{more}."
     )
@@ -237,7 +237,7 @@ def _of_cutoff(best: OptimalCutoffResult) -> str:
 
 
 def _cut(at_k: HitsReport) -> str:
-    """Return k, with the fraction of all samples by which it was given."""
+    """Return k, with the fraction of all items by which it was given."""
     return str(at_k.k) if at_k.fraction is None else f"{at_k.k} ({_percent_of(at_k.fraction)})"
 
 
@@ -261,12 +261,12 @@ def _what_to_do(report: Findings, ranker: RankerReport) -> str:
         return (
             "What to do: look deeper in the list, where the first k items do contain more "
             "positives than chance explains (see the table of all k), and confirm the result on "
-            "other samples."
+            "other items."
         )
     return (
         "What to do: do not rely on the ranking yet. A result that is not significant does not "
         "mean that there is no effect: metric_power (rankinf plan) computes how large an effect "
-        "this number of samples would detect."
+        "this number of items would detect."
     )
 
 
@@ -325,7 +325,7 @@ def _names(names: Sequence[str], word: str = "and") -> str:
 
 
 def with_fraction(text: str, metric: Metric, k: Any) -> str:
-    """Name a metric by the fraction `k` of the samples by which its cut-off was given."""
+    """Name a metric by the fraction `k` of the items by which its cut-off was given."""
     rank = getattr(metric, "k", None)
     if not isinstance(k, float) or not metric.title.endswith(f" {rank}"):
         return text
@@ -522,7 +522,7 @@ def _cutoff_table(report: Findings, first: Column) -> list[ReportTable]:
         return []
     title = f"Largest net benefit, value {best.value:g} and cost {best.cost:g}"
     note = (
-        "The cut-off was chosen on the same samples, so that its net benefit is too large on "
+        "The cut-off was chosen on the same items, so that its net benefit is too large on "
         f"average; the limits, with {_level(report)} confidence, hold for all k together."
     )
     return [table(title, [first, *_OF_CUTOFF], report.rankers, note)]
@@ -634,7 +634,7 @@ def header(report: Findings) -> str:
     share = 100 * report.prevalence
     clusters = "" if report.n_clusters is None else f" in {counted(report.n_clusters, 'cluster')}"
     return (
-        f"{counted(report.n_positives, 'positive')} among {counted(report.n_samples, 'sample')} "
+        f"{counted(report.n_positives, 'positive')} among {counted(report.n_samples, 'item')} "
         f"({share:.3g} %){clusters}; {counted(len(report.rankers), 'ranking')}; significance "
         f"level {report.alpha:g}"
     )

@@ -1,4 +1,4 @@
-"""Tests of rankings against random labelling.
+"""Tests of rankings against chance.
 
 metric_test     the test of one ranking, or of the mean over queries, for any metric
 named_tests     tests for single metrics by name

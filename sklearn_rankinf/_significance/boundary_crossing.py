@@ -11,12 +11,12 @@ level, and since H never decreases,
 A path of n steps is therefore checked at m ranks at most. Misses counted from the bottom have the
 same p-values as hits counted from the top, and the fewer of the two are counted.
 
-A random ranking is a sequence of independent labels with probability p = m/n of a hit, conditioned
-on m hits in total. The distribution of hits on paths below the bound is propagated from one last
-rank to the next by convolution with binomial probabilities. Probability above the bound is removed
-after each step and multiplied by the probability of the remaining hits. All terms are positive, so
-that the relative error of the sum is small however small the sum is. Below 1e-200 the convolutions
-are computed in logarithms.
+By chance a ranking is a sequence of independent labels with probability p = m/n of a hit,
+conditioned on m hits in total. The distribution of hits on paths below the bound is propagated from
+one last rank to the next by convolution with binomial probabilities. Probability above the bound is
+removed after each step and multiplied by the probability of the remaining hits. All terms are
+positive, so that the relative error of the sum is small however small the sum is. Below 1e-200 the
+convolutions are computed in logarithms.
 
 Truncation: a state is left out if a path that ends above the bound passes through it with a
 probability below :math:`e^{-46} = 10^{-20}` (Chernoff bounds of Poisson variables, which hold for
@@ -172,7 +172,7 @@ class HitBounds:
         return np.maximum.accumulate(ranks)
 
     def log_crossing_probability(self, last: Integers) -> float:
-        """Log probability that the hits of a random ranking reach the level at any end."""
+        """Log probability that the hits reach the level at any end."""
         ranks, first = np.unique(self._last_ranks(last), return_index=True)
         if ranks[:1].tolist() == [0]:
             ranks, first = ranks[1:], first[1:]
@@ -378,7 +378,7 @@ class Trial:
     """A requested pointwise level, and its bound as :meth:`HitBounds.last` returns it.
 
     With the logarithms of the largest p-value that reaches the level, -inf where none does, and of
-    the probability that a random ranking reaches it anywhere.
+    the probability that a ranking reaches it anywhere.
     """
 
     log_level: float

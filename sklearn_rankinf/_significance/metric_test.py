@@ -1,4 +1,4 @@
-"""Test of a ranking, or of the rankings of several queries, against random labelling."""
+"""Test of a ranking, or of the rankings of several queries, against chance."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def metric_test(
 ) -> Any:
     r"""Test whether a ranking is better than chance by any metric.
 
-    The null hypothesis is random selection: given the scores and their ties, all choices of
-    `n_positives` of the `n_samples` samples as the positives are equally likely.
+    The null hypothesis is chance: given the scores and their ties, all choices of
+    `n_positives` of the `n_samples` items as the positives are equally likely.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def metric_test(
         or sequence with the ranking of each query, in which case `y_score` and `groups` are
         omitted.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
-        Scores, larger for samples more likely to be positive. For several classes one column per
+        Scores, larger for items more likely to be positive. For several classes one column per
         class, in sorted order of the labels. Required unless `y_true` is a ranking.
     metric : str or metric, default="average_precision"
         A metric, such as ``AveragePrecision(k=100)`` or an instance of a subclass of
@@ -93,12 +93,12 @@ def metric_test(
         ``"precision@50"``, ``"enrichment@0.01"``, ``"f_score@50"``, ``"roc_auc"``, ``"dcg"``,
         ``"ndcg"``, ``"bedroc"``, ``"rie"``, ``"reciprocal_rank"``, ``"precision_at_recall@0.8"``,
         ``"recall_at_precision@0.5"`` or ``"recall_at_fpr@0.01"``. The cut-off after the @ is a
-        number of samples, or a fraction of them between 0 and 1, rounded up; average precision,
+        number of items, or a fraction of them between 0 and 1, rounded up; average precision,
         DCG and NDCG may have one too, as in ``"ndcg@10"``. With several classes each is tested
         separately, or one average over them: ``"recall_macro@50"``, ``"ndcg_weighted@10"``,
         ``"bedroc_micro"``, ``Bedroc(alpha=50).averaged("macro")``. Averages are defined as in
-        scikit-learn: the mean over the classes, the mean weighted by their numbers of samples, or
-        the metric of all classes' samples in one list. Binary labels need no average and ignore it.
+        scikit-learn: the mean over the classes, the mean weighted by their numbers of items, or
+        the metric of all classes' items in one list. Binary labels need no average and ignore it.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored if `y_true` is a ranking or has several classes.
     alternative : {"greater", "less", "two-sided"}, default="greater"
@@ -113,27 +113,27 @@ def metric_test(
         labellings were at least as extreme as the observed one; it needs a one-sided alternative
         and no `groups`.
     groups : array-like of shape (n_samples,), optional
-        The query of each sample: any hashable values, in any order. The mean of the metric over the
+        The query of each item: any hashable values, in any order. The mean of the metric over the
         queries is tested, and each query. Scores are compared, and labels permuted, only within
         queries.
     strata : array-like of shape (n_samples,), optional
-        Stratum of each sample, any hashable values. Labels are permuted only within strata. Use
+        Stratum of each item, any hashable values. Labels are permuted only within strata. Use
         strata if their prevalences differ for reasons that also affect the scores. The p-value is
         computed by permutation.
     clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample, any hashable values. Samples of a cluster must have the same label;
+        Cluster of each item, any hashable values. Items of a cluster must have the same label;
         the labels of whole clusters are permuted among clusters of the same size, and of the same
         stratum if `strata` are given. The p-value is computed by permutation. With `groups` a
-        cluster may have samples in several queries, which keep one label, and is exchanged with
-        clusters that have as many samples in each query: if queries rank the same items, the
+        cluster may have items in several queries, which keep one label, and is exchanged with
+        clusters that have as many items in each query: if queries rank the same items, the
         clusters are the items.
     order : array-like of shape (n_samples,), optional
-        Time or position of each sample, numbers or datetimes, for a series whose labels and scores
-        are autocorrelated. The sequence of labels is shifted along the samples, and labels shifted
+        Time or position of each item, numbers or datetimes, for a series whose labels and scores
+        are autocorrelated. The sequence of labels is shifted along the items, and labels shifted
         past the end re-enter at the beginning. With `strata`, each stratum is a separate series.
-        Only the order of the samples matters, not the time between them. If there are at most
+        Only the order of the items matters, not the time between them. If there are at most
         `n_resamples` shifts, all of them are enumerated. With `clusters`, blocks of consecutive
-        samples such as ``rank_of_time // 50``, blocks of the same size are permuted instead, with
+        items such as ``rank_of_time // 50``, blocks of the same size are permuted instead, with
         whatever labels they have. The p-value is computed by permutation.
     n_resamples : int, default=9999
         Number of random labellings for ``method="permutation"``, and the largest number of them for
@@ -159,8 +159,8 @@ def metric_test(
     ValueError
         If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), if `y_score` lacks
         a column for a class, if a cluster has different labels or lies in several strata, if two
-        samples of a series have the same time, if a cluster along a series is not a block of
-        consecutive samples, or if an option is not one of those above or cannot be combined with
+        items of a series have the same time, if a cluster along a series is not a block of
+        consecutive items, or if an option is not one of those above or cannot be combined with
         another.
 
     Warns
@@ -189,7 +189,7 @@ def metric_test(
     Averages over classes are tested by permuting whole rows of labels, so that the labels of a
     sample stay together.
 
-    Samples of one cluster, such as images of one patient, are not independent evidence. Ignoring
+    Items of one cluster, such as images of one patient, are not independent evidence. Ignoring
     clusters is the most common invalid use of tests like this one: with 100 clusters of 5 with
     nearly equal scores, 22 percent of true null hypotheses were rejected at 5 percent without
     `clusters`, and 4 percent with them. Labels are exchanged only between clusters of the same
@@ -198,7 +198,7 @@ def metric_test(
     positive more often.
 
     Labels and scores that are both correlated in time agree by chance more often than those of
-    independent samples: at an autocorrelation of 0.8, with 50 positives among 500, 13 percent of
+    independent items: at an autocorrelation of 0.8, with 50 positives among 500, 13 percent of
     true null hypotheses were rejected at 5 percent, and 5.0 percent with `order`. Shifts are an
     exact test for labels that are stationary around a circle, and approximate for other stationary
     labels (5.2 percent at an autocorrelation of 0.95). The smallest p-value is 1 over the number of
@@ -275,7 +275,7 @@ def metric_test(
     >>> result.query_pvalue_bh.round(4)
     array([0.6, 0.6])
 
-    Forty clusters of three samples with one label each:
+    Forty clusters of three items with one label each:
 
     >>> import numpy as np
     >>> clusters = np.repeat(np.arange(40), 3)
@@ -320,7 +320,7 @@ def run_test(
     groups: Iterable[Hashable] | None = None,
     **options: Any,
 ) -> Any:
-    """Read labels and scores once, compute the metric, and compare it with random labelling."""
+    """Read labels and scores once, compute the metric, and compare it with chance."""
     alternative = check_alternative(alternative)
     each, average = metric.of_each_class()
     if groups is not None or are_rankings(y_true):
@@ -419,7 +419,7 @@ def significance_of_queries(
     verbose: int,
     **options: Any,
 ) -> QueriesTestResult:
-    """Test the mean of a metric over queries, and each query, against random labelling."""
+    """Test the mean of a metric over queries, and each query, against chance."""
     running: dict[str, Any] = {"n_jobs": check_n_jobs(n_jobs), "verbose": check_verbose(verbose)}
     method_of_mean(metric, method)
     # All null distributions share one seed, so that a generator is drawn from only once.

@@ -1,4 +1,4 @@
-"""Smallest significant number of hits among the first k samples."""
+"""Smallest significant number of hits among the first k items."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def min_hits_at_k(
     method: str = "analytic",
     interpolate: bool = False,
 ) -> Any:
-    r"""Smallest significant number of positives among the first k samples.
+    r"""Smallest significant number of positives among the first k items.
 
     Parameters
     ----------
     n_samples : int
-        Number of samples.
+        Number of items.
     n_positives : int
         Number of positives among them.
     k : int, float or array-like of them
-        Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
+        Number of items at the top of the ranking: an int of at least 1, or a float between 0 and
         1 for a fraction of `n_samples`, rounded up. An array gives one number of hits per entry.
     alpha : float or array-like of float, default=0.05
         Significance level, between 0 and 1; broadcast against `k`.
@@ -91,7 +91,7 @@ def min_hits_at_k(
 
     Examples
     --------
-    With 100 positives among 1000 samples, 10 of the first 100 samples are positive by chance on
+    With 100 positives among 1000 items, 10 of the first 100 items are positive by chance on
     average, and 16 are significant:
 
     >>> from sklearn_rankinf import min_hits_at_k

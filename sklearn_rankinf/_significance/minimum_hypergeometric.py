@@ -36,13 +36,13 @@ class MinimumHypergeometricTestResult(Result):
     k : int or None
         The first cut-off with that p-value; None if no cut-off has enough hits.
     hits : int or None
-        Number of positives among the first k samples.
+        Number of positives among the first k items.
     pvalue : float
-        Probability that random labelling gives a statistic at most as large.
+        Probability that chance gives a statistic at most as large.
     log10_statistic, log10_pvalue : float
         Logarithms to base 10, finite even if the numbers underflow.
     n_samples, n_positives : int
-        Number of samples, and number of positives.
+        Number of items, and number of positives.
     min_hits : int
         Smallest number of hits that a cut-off must have.
     max_rank : int
@@ -57,9 +57,9 @@ class MinimumHypergeometricTestResult(Result):
     >>> from sklearn_rankinf import Ranking, minimum_hypergeometric_test
     >>> ranking = Ranking.from_counts([1] * 1000, [1] * 200 + [0] * 800)
     >>> print(minimum_hypergeometric_test(ranking).summary())
-    The most significant cut-off was k = 200, with 200 positives among the first k samples where 40
-    are expected, p = 1.5e-216 for a ranking better than random labelling (exact minimum
-    hypergeometric test; 200 positives among 1000 samples).
+    The most significant cut-off was k = 200, with 200 positives among the first k items where 40
+    are expected, p = 1.5e-216 for a ranking better than chance (exact minimum
+    hypergeometric test; 200 positives among 1000 items).
     """
 
     statistic: float
@@ -76,7 +76,7 @@ class MinimumHypergeometricTestResult(Result):
     def _sentences(self) -> Iterable[str]:
         if self.n_positives in (0, self.n_samples):
             return [one_class_sentence(self.n_samples, self.n_positives)]
-        numbers = f"{self.n_positives} positives among {self.n_samples} samples"
+        numbers = f"{self.n_positives} positives among {self.n_samples} items"
         pvalue = state_pvalue(self.log10_pvalue)
         if self.k is None:
             return [
@@ -86,8 +86,8 @@ class MinimumHypergeometricTestResult(Result):
         expected = format_value(self.k * self.n_positives / self.n_samples)
         return [
             f"The most significant cut-off was k = {self.k}, with {self.hits} positives among the "
-            f"first k samples where {expected} are expected, {pvalue} for a ranking better than "
-            f"random labelling (exact minimum hypergeometric test; {numbers})."
+            f"first k items where {expected} are expected, {pvalue} for a ranking better than "
+            f"chance (exact minimum hypergeometric test; {numbers})."
         ]
 
 
@@ -106,14 +106,14 @@ def minimum_hypergeometric_test(
     y_true : array-like of shape (n_samples,) or Ranking
         Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        Scores, larger for items more likely to be positive. Required unless `y_true` is a
         ranking.
     min_hits : int, default=1
         Smallest number of hits that a cut-off must have, X of the XL-mHG test. A value above 1
         prevents a few positives at the very top from deciding the test alone.
     max_rank : int or float, optional
-        Largest cut-off, L of the XL-mHG test: a number of samples, or a fraction of them between 0
-        and 1, rounded up. By default all samples.
+        Largest cut-off, L of the XL-mHG test: a number of items, or a fraction of them between 0
+        and 1, rounded up. By default all items.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored if `y_true` is a ranking.
 
@@ -143,7 +143,7 @@ def minimum_hypergeometric_test(
 
     Notes
     -----
-    With :math:`H_k` positives among the first k of n samples, of which m are positives, the
+    With :math:`H_k` positives among the first k of n items, of which m are positives, the
     statistic is
 
     .. math:: S = \min_k P(\mathrm{Hyp}(n, m, k) \ge H_k),

@@ -31,8 +31,8 @@ def average_precision_test(
 ) -> Any:
     r"""Test whether the average precision of a ranking is better than chance.
 
-    The null hypothesis is random selection: given the scores and their ties, all choices of
-    `n_positives` of the `n_samples` samples as the positives are equally likely. The function is
+    The null hypothesis is chance: given the scores and their ties, all choices of
+    `n_positives` of the `n_samples` items as the positives are equally likely. The function is
     :func:`metric_test` for one metric; see there for all parameters, warnings and errors.
 
     Parameters
@@ -41,7 +41,7 @@ def average_precision_test(
         Binary labels; labels of more than two classes; a multilabel indicator matrix; or a ranking,
         or the ranking of each query, in which case `y_score` and `groups` are omitted.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
-        Scores, larger for samples more likely to be positive. For several classes one column per
+        Scores, larger for items more likely to be positive. For several classes one column per
         class, in sorted order of the labels. Required unless `y_true` is a ranking.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored if `y_true` is a ranking or has several classes.
@@ -63,9 +63,9 @@ def average_precision_test(
     sample_weight : array-like of shape (n_samples,), optional
         Non-negative weights, as in scikit-learn. Equal weights have no effect.
     groups : array-like of shape (n_samples,), optional
-        The query of each sample, to test mean average precision over the queries, and each query.
+        The query of each item, to test mean average precision over the queries, and each query.
     strata, clusters : array-like of shape (n_samples,), optional
-        Stratum or cluster of each sample, which restrict how labels are permuted. For a series in
+        Stratum or cluster of each item, which restrict how labels are permuted. For a series in
         time see `order` of :func:`metric_test`.
     n_resamples : int, default=9999
         Number of random labellings for ``method="permutation"``, and the largest number of them for
@@ -93,7 +93,7 @@ def average_precision_test(
     UndefinedMetricWarning, UserWarning
         If the metric is undefined, or none of the positives has a positive weight, or a permutation
         may not be valid; see :func:`metric_test`. Also if permuted weights are related to the
-        scores of samples with the same label, or weights that stay to the labels of samples with
+        scores of items with the same label, or weights that stay to the labels of items with
         similar scores.
 
     See Also
@@ -107,17 +107,17 @@ def average_precision_test(
     -----
     The statistic is :math:`\mathrm{AP} = \frac{1}{m} \sum_b y_b H_b / T_b` over the blocks of equal
     scores, where block :math:`b` contains :math:`y_b` of the :math:`m` positives, and :math:`H_b`
-    is the number of positives and :math:`T_b` the number of samples from the top down to its end.
-    Its distribution under random selection was studied in [1]_.
+    is the number of positives and :math:`T_b` the number of items from the top down to its end.
+    Its distribution by chance was studied in [1]_.
 
-    With weights, sums of weights replace the numbers of samples and positives. If weights computed
+    With weights, sums of weights replace the numbers of items and positives. If weights computed
     from the labels, such as class weights, stay with the scores, a true null hypothesis is almost
     always rejected. If weights computed from the scores are permuted with the labels, it is
     rejected too often: 12 percent at a level of 5 percent for weights exp(score), with 50 positives
     among 500. If weights are related to both, neither choice is valid. A warning is given if the
     rank correlation of weights and scores within labels, or that of weights and labels within runs
-    of ten samples with similar scores, has a p-value below 0.001. This check respects strata and
-    counts a cluster as one sample.
+    of ten items with similar scores, has a p-value below 0.001. This check respects strata and
+    counts a cluster as one item.
 
     References
     ----------
@@ -174,8 +174,8 @@ def recall_at_k_test(
 ) -> Any:
     r"""Test whether the recall at k of a ranking is better than chance.
 
-    The null hypothesis is random selection: given the scores and their ties, all choices of
-    `n_positives` of the `n_samples` samples as the positives are equally likely. The function is
+    The null hypothesis is chance: given the scores and their ties, all choices of
+    `n_positives` of the `n_samples` items as the positives are equally likely. The function is
     :func:`metric_test` for one metric; see there for all parameters, warnings and errors.
 
     Parameters
@@ -184,10 +184,10 @@ def recall_at_k_test(
         Binary labels; labels of more than two classes; a multilabel indicator matrix; or a ranking,
         in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
-        Scores, larger for samples more likely to be positive. For several classes one column per
+        Scores, larger for items more likely to be positive. For several classes one column per
         class, in sorted order of the labels. Required unless `y_true` is a ranking.
     k : int or float
-        Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
+        Number of items at the top of the ranking: an int of at least 1, or a float between 0 and
         1 for a fraction of `n_samples`, rounded up.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored if `y_true` is a ranking or has several classes.
@@ -201,7 +201,7 @@ def recall_at_k_test(
         ``"sequential"``, ``"binomial"`` or ``"normal"``; see :func:`metric_test` and
         :func:`metric_null_distribution`.
     strata, clusters, order : array-like of shape (n_samples,), optional
-        Stratum, cluster or time of each sample, which restrict how labels are permuted.
+        Stratum, cluster or time of each item, which restrict how labels are permuted.
     n_resamples : int, default=9999
         Number of random labellings for ``method="permutation"``, and the largest number of them for
         ``method="sequential"``.

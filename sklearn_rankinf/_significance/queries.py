@@ -86,7 +86,7 @@ class QueriesTestResult(MetricTestResult):
     n_queries_without_positives : int
         Number of queries without positives, whose value counts as 0.
     query_n_samples, query_n_positives : ndarray of shape (n_queries,)
-        Number of samples and of positives of each query.
+        Number of items and of positives of each query.
     query_statistic : ndarray of shape (n_queries,)
         Value of the metric for each query.
     query_pvalue, query_log10_pvalue : ndarray of shape (n_queries,)

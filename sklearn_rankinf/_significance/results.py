@@ -1,4 +1,4 @@
-"""Results of tests of a ranking against random labelling."""
+"""Results of tests of a ranking against chance."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _CONFIDENCE_LEVEL = 0.95
 # With a p-value this large for "better than chance" a ranking is worse than chance.
 _SURELY_WORSE = 0.999
 _SIDES = {
-    "greater": "better than random labelling",
-    "less": "worse than random labelling",
-    "two-sided": "different from random labelling",
+    "greater": "better than chance",
+    "less": "worse than chance",
+    "two-sided": "different from chance",
 }
 
 
@@ -48,13 +48,13 @@ class MetricTestResult(Result):
     Attributes
     ----------
     metric : metric
-        The metric; a cut-off is given as a number of samples.
+        The metric; a cut-off is given as a number of items.
     statistic : float
         Value of the metric.
     chance : float
         Exact mean of the null distribution; with weights or averages the mean of the resamples.
     pvalue : float
-        Probability under random labelling of a statistic at least as extreme as the observed one.
+        Probability by chance of a statistic at least as extreme as the observed one.
     log10_pvalue : float
         Base-10 logarithm of the p-value, finite where `pvalue` underflows to 0.
     pvalue_relative_error : float
@@ -73,13 +73,13 @@ class MetricTestResult(Result):
         of the resamples.
     adjusted_statistic : float
         (statistic - E) / (best - E), where best is the value of a perfect ranking without ties: 0
-        for chance, 1 for a perfect ranking; nan if all samples have the same label.
+        for chance, 1 for a perfect ranking; nan if all items have the same label.
     null_distribution : NullDistribution
-        The null distribution of the statistic under random labelling, given the ties.
+        The null distribution of the statistic, given the ties.
     n_samples : int
-        Number of samples.
+        Number of items.
     n_positives : int or tuple of int
-        Number of positives; for an average over classes the number of samples of each class.
+        Number of positives; for an average over classes the number of items of each class.
     alternative : {"greater", "less", "two-sided"}
         The alternative hypothesis.
     method : str
@@ -112,8 +112,8 @@ class MetricTestResult(Result):
     >>> round(result.statistic, 4), round(result.adjusted_statistic, 4)
     (0.9167, 0.8233)
     >>> print(result.summary())
-    Average precision was 0.917 (chance 0.528, z = 2.19), p = 0.0357 for better than random
-    labelling (exact test, one-sided; 3 positives among 8 samples).
+    Average precision was 0.917 (chance 0.528, z = 2.19), p = 0.0357 for better than chance
+    (exact test, one-sided; 3 positives among 8 items).
     """
 
     metric: Metric
@@ -221,7 +221,7 @@ class MetricTestResult(Result):
         confidence_level = check_confidence_level(confidence_level)
         if self.ranking is None:
             raise ValueError(
-                "confidence_interval needs a single ranking of independently drawn samples, and "
+                "confidence_interval needs a single ranking of independently drawn items, and "
                 "this test had an average, weights, strata, clusters or a series; call "
                 "metric_interval, which accepts clusters (averages and weights have no interval)."
             )
@@ -254,7 +254,7 @@ class MetricTestResult(Result):
         return [
             f"{title} was {format_value(self.statistic)} (chance {format_value(self.chance)}, "
             f"z = {self.zscore:.2f}), {pvalue} for {_SIDES[self.alternative]} ({way}, {sides}; "
-            f"{positives} positives among {self.n_samples} samples)."
+            f"{positives} positives among {self.n_samples} items)."
         ]
 
 

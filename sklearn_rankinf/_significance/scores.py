@@ -46,7 +46,7 @@ def average_precision_pvalue(
     n_resamples: int = 9999,
     random_state: Any = 0,
 ) -> float:
-    r"""P-value of average precision against random labelling.
+    r"""P-value of average precision against chance.
 
     Smaller is better, so a scorer needs ``greater_is_better=False``. For a search prefer
     :func:`average_precision_neg_log10_pvalue`, which does not underflow.
@@ -56,10 +56,10 @@ def average_precision_pvalue(
     y_true : array-like of shape (n_samples,) or Ranking
         Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        Scores, larger for items more likely to be positive. Required unless `y_true` is a
         ranking.
     k : int or float, optional
-        Cut-off, for average precision at `k`: a number of samples, or a fraction of them between 0
+        Cut-off, for average precision at `k`: a number of items, or a fraction of them between 0
         and 1, rounded up. By default the whole ranking.
     normalize : {"min", "positives"}, default="min"
         Divisor of average precision at `k`: the smaller of the number of positives and `k`, or the
@@ -99,7 +99,7 @@ def average_precision_pvalue(
     Notes
     -----
     The p-value is :math:`P(\mathrm{AP} \ge \mathrm{ap})` if all choices of the positives among the
-    samples are equally likely, given the scores.
+    items are equally likely, given the scores.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def average_precision_neg_log10_pvalue(
     n_resamples: int = 9999,
     random_state: Any = 0,
 ) -> float:
-    r"""Evidence against random labelling: minus the base-10 logarithm of the p-value.
+    r"""Evidence against chance: minus the base-10 logarithm of the p-value.
 
     Greater is better, 0 is no evidence, and the value stays finite if the p-value underflows.
 
@@ -142,10 +142,10 @@ def average_precision_neg_log10_pvalue(
     y_true : array-like of shape (n_samples,) or Ranking
         Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        Scores, larger for items more likely to be positive. Required unless `y_true` is a
         ranking.
     k : int or float, optional
-        Cut-off, for average precision at `k`: a number of samples, or a fraction of them between 0
+        Cut-off, for average precision at `k`: a number of items, or a fraction of them between 0
         and 1, rounded up. By default the whole ranking.
     normalize : {"min", "positives"}, default="min"
         Divisor of average precision at `k`: the smaller of the number of positives and `k`, or the
@@ -185,7 +185,7 @@ def average_precision_neg_log10_pvalue(
     Notes
     -----
     The score is :math:`-\log_{10} P(\mathrm{AP} \ge \mathrm{ap})` if all choices of the positives
-    among the samples are equally likely, given the scores.
+    among the items are equally likely, given the scores.
 
     Examples
     --------
@@ -223,10 +223,10 @@ def adjusted_average_precision_score(
     y_true : array-like of shape (n_samples,) or Ranking
         Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        Scores, larger for items more likely to be positive. Required unless `y_true` is a
         ranking.
     k : int or float, optional
-        Cut-off, for average precision at `k`: a number of samples, or a fraction of them between 0
+        Cut-off, for average precision at `k`: a number of items, or a fraction of them between 0
         and 1, rounded up. By default the whole ranking.
     normalize : {"min", "positives"}, default="min"
         Divisor of average precision at `k`: the smaller of the number of positives and `k`, or the
@@ -257,7 +257,7 @@ def adjusted_average_precision_score(
     Notes
     -----
     The score is :math:`(\mathrm{AP} - E) / (1 - E)` with the exact mean :math:`E` of average
-    precision under random labelling, given the ties; with ``normalize="positives"`` the value
+    precision by chance, given the ties; with ``normalize="positives"`` the value
     :math:`\min(m, k) / m` of a perfect ranking replaces the 1. Without ties and with :math:`m` of
     :math:`n` samples positive,
     :math:`E = \frac{1}{n}\left[H_n + \frac{m - 1}{n - 1}(n - H_n)\right]` with the harmonic number
@@ -291,10 +291,10 @@ def standardized_average_precision_score(
     y_true : array-like of shape (n_samples,) or Ranking
         Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        Scores, larger for items more likely to be positive. Required unless `y_true` is a
         ranking.
     k : int or float, optional
-        Cut-off, for average precision at `k`: a number of samples, or a fraction of them between 0
+        Cut-off, for average precision at `k`: a number of items, or a fraction of them between 0
         and 1, rounded up. By default the whole ranking.
     normalize : {"min", "positives"}, default="min"
         Divisor of average precision at `k`: the smaller of the number of positives and `k`, or the
@@ -327,7 +327,7 @@ def standardized_average_precision_score(
     Notes
     -----
     The score is :math:`(\mathrm{AP} - E) / \sigma` with the exact mean :math:`E` and standard
-    deviation :math:`\sigma` of average precision under random labelling, given the ties.
+    deviation :math:`\sigma` of average precision by chance, given the ties.
 
     Examples
     --------
@@ -350,18 +350,18 @@ def recall_at_k_score(
     k: float,
     pos_label: PosLabel = 1,
 ) -> float:
-    r"""Recall at k: the fraction of the positives that are among the first k samples.
+    r"""Recall at k: the fraction of the positives that are among the first k items.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
         Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        Scores, larger for items more likely to be positive. Required unless `y_true` is a
         ranking.
     k : int or float
-        Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
-        1 for a fraction of the samples, rounded up.
+        Number of items at the top of the ranking: an int of at least 1, or a float between 0 and
+        1 for a fraction of the items, rounded up.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored if `y_true` is a ranking.
 
@@ -382,12 +382,12 @@ def recall_at_k_score(
 
     See Also
     --------
-    precision_at_k_score : The fraction of the first k samples that are positive.
-    recall_at_k_test : Test against random labelling.
+    precision_at_k_score : The fraction of the first k items that are positive.
+    recall_at_k_test : Test against chance.
 
     Notes
     -----
-    If a block of g equal scores straddles rank k, after :math:`a` samples with better scores, each
+    If a block of g equal scores straddles rank k, after :math:`a` items with better scores, each
     of its positives counts :math:`(k - a) / g`, the average over random tie-breaking.
 
     Examples
@@ -408,18 +408,18 @@ def precision_at_k_score(
     k: float,
     pos_label: PosLabel = 1,
 ) -> float:
-    r"""Precision at k: the fraction of the first k samples that are positive.
+    r"""Precision at k: the fraction of the first k items that are positive.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
         Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        Scores, larger for items more likely to be positive. Required unless `y_true` is a
         ranking.
     k : int or float
-        Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
-        1 for a fraction of the samples, rounded up.
+        Number of items at the top of the ranking: an int of at least 1, or a float between 0 and
+        1 for a fraction of the items, rounded up.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored if `y_true` is a ranking.
 
@@ -440,13 +440,13 @@ def precision_at_k_score(
 
     See Also
     --------
-    recall_at_k_score : The fraction of the positives that are among the first k samples.
+    recall_at_k_score : The fraction of the positives that are among the first k items.
     RPrecision : Precision at the number of positives.
-    recall_at_k_test : Test against random labelling, with the same p-value.
+    recall_at_k_test : Test against chance, with the same p-value.
 
     Notes
     -----
-    If a block of g equal scores straddles rank k, after :math:`a` samples with better scores, each
+    If a block of g equal scores straddles rank k, after :math:`a` items with better scores, each
     of its positives counts :math:`(k - a) / g`, the average over random tie-breaking. If all scores
     are equal, precision at every k is the prevalence.
 
@@ -478,7 +478,7 @@ def interpolated_average_precision_score(
     y_true : array-like of shape (n_samples,) or Ranking
         Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        Scores, larger for items more likely to be positive. Required unless `y_true` is a
         ranking.
     n_levels : int, default=11
         Number of equally spaced levels of recall from 0 to 1.
@@ -582,18 +582,18 @@ def average_precision_at_k_score(
     normalize: str = "min",
     pos_label: PosLabel = 1,
 ) -> float:
-    r"""Average precision at k: the mean precision at the positives among the first k samples.
+    r"""Average precision at k: the mean precision at the positives among the first k items.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
         Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        Scores, larger for items more likely to be positive. Required unless `y_true` is a
         ranking.
     k : int or float
-        Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
-        1 for a fraction of the samples, rounded up.
+        Number of items at the top of the ranking: an int of at least 1, or a float between 0 and
+        1 for a fraction of the items, rounded up.
     normalize : {"min", "positives"}, default="min"
         Divisor: the smaller of the number of positives and `k`, so that a perfect ranking scores 1,
         or the number of positives.
@@ -617,9 +617,9 @@ def average_precision_at_k_score(
 
     See Also
     --------
-    average_precision_test : Test against random labelling, with the same `k` and `normalize`.
+    average_precision_test : Test against chance, with the same `k` and `normalize`.
     sklearn.metrics.average_precision_score : Average precision of the whole ranking; the same if
-        `k` is the number of samples.
+        `k` is the number of items.
 
     Notes
     -----
@@ -654,9 +654,9 @@ def mean_average_precision_score(
     y_true : array-like of shape (n_samples,)
         Binary labels.
     y_score : array-like of shape (n_samples,)
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for items more likely to be positive.
     groups : array-like of shape (n_samples,)
-        The query of each sample: any hashable values, in any order.
+        The query of each item: any hashable values, in any order.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
 
@@ -686,7 +686,7 @@ def mean_average_precision_score(
     Notes
     -----
     Query q has :math:`m_q` positives, of which :math:`y_{qb}` are in its block b of equal scores.
-    Down to the end of the block there are :math:`H_{qb}` positives and :math:`T_{qb}` samples:
+    Down to the end of the block there are :math:`H_{qb}` positives and :math:`T_{qb}` items:
 
     .. math:: \mathrm{MAP} = \frac{1}{Q} \sum_{q=1}^Q \frac{1}{m_q} \sum_b y_{qb}
               \frac{H_{qb}}{T_{qb}}.
@@ -700,7 +700,7 @@ def mean_average_precision_score(
     0.6667
     """
     if groups is None:
-        raise TypeError("groups must hold the query of each sample; got None of type NoneType.")
+        raise TypeError("groups must hold the query of each item; got None of type NoneType.")
     sample = Sample.read(y_true, y_score, pos_label=pos_label, groups=groups)
     return float(values_of_queries(AveragePrecision(), sample).mean())
 

@@ -1,4 +1,4 @@
-"""Hits among the first k samples compared with random selection, for all k at once."""
+"""Hits among the first k items compared with chance, for all k at once."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ Run = tuple[int, int]
 # Runs of cut-offs listed in a sentence.
 _RUNS_LISTED = 3
 _CAUTION = (
-    "Hits are cumulative: the first k samples may beat random selection although the last of them "
-    "do not."
+    "Hits are cumulative: the first k items may beat chance although the last of them do not."
 )
 
 
@@ -40,19 +39,19 @@ _CAUTION = (
 class TopKSignificanceCurve(Result):
     """Result of :func:`top_k_significance_curve`.
 
-    Every array has one entry for each end of a block of equal scores, which is one entry per sample
+    Every array has one entry for each end of a block of equal scores, which is one entry per item
     without ties.
 
     Attributes
     ----------
     k : ndarray of int of shape (n_k,)
-        Numbers of samples at the top of the ranking: the ends of blocks of equal scores.
+        Numbers of items at the top of the ranking: the ends of blocks of equal scores.
     hits : ndarray of int of shape (n_k,)
-        Positives among the first k samples.
+        Positives among the first k items.
     expected : ndarray of shape (n_k,)
-        Expected number of positives among k randomly selected samples.
+        Expected number of positives among k randomly selected items.
     pvalue, log10_pvalue : ndarray of shape (n_k,)
-        Probability of at least as many positives under random selection, for each k separately, and
+        Probability of at least as many positives by chance, for each k separately, and
         its logarithm to base 10. Computed on first use.
     alpha : ndarray of shape (n_alpha,)
         The significance levels.
@@ -69,13 +68,13 @@ class TopKSignificanceCurve(Result):
     attained_level : ndarray of shape (n_alpha,)
         The probability of enough hits at any k for the simultaneous bounds.
     pointwise_crossing_probability : ndarray of shape (n_alpha,)
-        Probability that a random ranking has enough hits for the pointwise bound at any k.
+        Probability by chance of enough hits for the pointwise bound at any k.
     crossovers, crossovers_simultaneous : list of list of (int, int)
         For each alpha the first and the last k of every run of k with enough hits.
     recall, precision, enrichment : ndarray of shape (n_k,)
         Hits as a fraction of all positives, as a fraction of k, and relative to `expected`.
     n_samples, n_positives : int
-        Number of samples, and number of positives.
+        Number of items, and number of positives.
 
     See Also
     --------
@@ -106,7 +105,7 @@ class TopKSignificanceCurve(Result):
 
     @cached_property
     def expected(self) -> Floats:
-        """Expected number of positives among k randomly selected samples."""
+        """Expected number of positives among k randomly selected items."""
         return np.asarray(self.k * (self.n_positives / self.n_samples))
 
     @cached_property
@@ -116,7 +115,7 @@ class TopKSignificanceCurve(Result):
 
     @cached_property
     def pvalue(self) -> Floats:
-        """Probability of at least as many positives under random selection, for each k."""
+        """Probability of at least as many positives by chance, for each k."""
         return np.exp(self._log_pvalue)
 
     @cached_property
@@ -136,7 +135,7 @@ class TopKSignificanceCurve(Result):
 
     @property
     def enrichment(self) -> Floats:
-        """Hits relative to the number expected under random selection; nan without positives."""
+        """Hits relative to the number expected by chance; nan without positives."""
         if self.n_positives == 0:
             return np.full(self.k.size, np.nan)
         return np.asarray(self.hits / self.expected)
@@ -195,7 +194,7 @@ class TopKSignificanceCurve(Result):
         percent = f"{100 * alpha:g} %" if alpha >= 1e-4 else f"the level {alpha:g}"
         if simultaneous:
             everywhere = (
-                f"At {percent} over all k the list beats random selection up to "
+                f"At {percent} over all k the list beats chance up to "
                 f"k = {simultaneous[-1][1]} ({_listed(simultaneous)}; pointwise level "
                 f"{format_value(level)}): any of these cut-offs may be chosen after looking at the "
                 "data."
@@ -204,7 +203,7 @@ class TopKSignificanceCurve(Result):
             everywhere = f"At {percent} over all k no ranking of this size can be significant."
         else:
             everywhere = (
-                f"At {percent} over all k the list does not beat random selection at any k "
+                f"At {percent} over all k the list does not beat chance at any k "
                 f"(pointwise level {format_value(level)})."
             )
         alone = _listed(pointwise) if pointwise else "no k"
@@ -219,9 +218,9 @@ def top_k_significance_curve(
     max_rank: float | None = None,
     pos_label: PosLabel = 1,
 ) -> TopKSignificanceCurve:
-    r"""Compare the hits among the first k samples with random selection, for every k.
+    r"""Compare the hits among the first k items with chance, for every k.
 
-    The curve shows where a ranking stops beating random selection, and at which k it may be cut,
+    The curve shows where a ranking stops beating chance, and at which k it may be cut,
     with a stated error rate.
 
     Parameters
@@ -229,14 +228,14 @@ def top_k_significance_curve(
     y_true : array-like of shape (n_samples,) or Ranking
         Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        Scores, larger for items more likely to be positive. Required unless `y_true` is a
         ranking.
     alpha : float or array-like of shape (n_alpha,), default=(0.1, 0.05, 0.01)
         Significance levels, between 0 and 1.
     max_rank : int or float, optional
-        Largest cut-off of interest: a number of samples, or a fraction of them between 0 and 1,
+        Largest cut-off of interest: a number of items, or a fraction of them between 0 and 1,
         rounded up. Fewer cut-offs lower the simultaneous bounds. It must be chosen without looking
-        at the labels. By default all samples.
+        at the labels. By default all items.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored if `y_true` is a ranking.
 
@@ -269,8 +268,8 @@ def top_k_significance_curve(
 
     Notes
     -----
-    Under random labelling the number of positives among the first k samples is hypergeometric
-    [1]_. Samples with equal scores have no order, so only the ends of blocks of equal scores are
+    By chance the number of positives among the first k items is hypergeometric
+    [1]_. Items with equal scores have no order, so only the ends of blocks of equal scores are
     cut-offs; the null hypothesis is conditional on the ties.
 
     The pointwise bound :math:`c_\gamma(k)` is the smallest h with :math:`P(H_k \ge h) \le \gamma`
@@ -285,8 +284,8 @@ def top_k_significance_curve(
     comparisons), in at most as many steps as there are positives or negatives. The search for the
     largest level ends early if the probability is within a relative 1e-6 of alpha.
 
-    A significant cumulative count at k means that the first k samples contain more positives than
-    expected by chance, not that the last of these samples do.
+    A significant cumulative count at k means that the first k items contain more positives than
+    expected by chance, not that the last of these items do.
 
     References
     ----------
@@ -305,10 +304,10 @@ def top_k_significance_curve(
     >>> print(curve.summary())
     The p-value is smallest at k = 7, with 5 of 5 positives where 1.75 are expected: 0.0014 for
     this k alone, not adjusted for the choice among all k.
-    At 5 % over all k the list beats random selection up to k = 11 (k = 5 to 11; pointwise level
+    At 5 % over all k the list beats chance up to k = 11 (k = 5 to 11; pointwise level
     0.0298): any of these cut-offs may be chosen after looking at the data. A single k fixed in
     advance is significant at k = 4 to 11.
-    Hits are cumulative: the first k samples may beat random selection although the last of them
+    Hits are cumulative: the first k items may beat chance although the last of them
     do not.
     """
     levels = np.atleast_1d(check_levels(alpha))

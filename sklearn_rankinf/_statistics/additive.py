@@ -60,7 +60,7 @@ class Metric:
     has_influence: ClassVar[bool] = False
     # Whether its value is that of a single item, its first hit.
     of_one_item: ClassVar[bool] = False
-    # Whether it is defined in a population, independently of the number of samples.
+    # Whether it is defined in a population, independently of the number of items.
     is_of_population: ClassVar[bool] = False
     takes_grades: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = False
@@ -103,7 +103,7 @@ class Metric:
         return self.title
 
     def at(self, n_samples: int) -> Self:
-        """The same metric for a number of samples; a cut-off that is a fraction becomes a rank."""
+        """The same metric for a number of items; a cut-off that is a fraction becomes a rank."""
         return self
 
     def of_each_class(self) -> tuple[Metric, str | None]:

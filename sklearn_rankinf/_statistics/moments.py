@@ -1,4 +1,4 @@
-"""Exact moments of additive rank statistics under random labelling.
+"""Exact moments of additive rank statistics by chance.
 
 "Exact moments" in doc/theory.rst. A statistic that is quadratic in the hits is
 ``sum_i w_i z_i + sum_{i<j} v_ij z_i z_j`` in the labels z. As in Hoeffding's decomposition, v is

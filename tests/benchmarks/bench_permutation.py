@@ -89,7 +89,7 @@ def shown(times: Mapping[str, float]) -> str:
 
 
 def clustered(rng: np.random.Generator) -> Data:
-    """100 clusters of 5 samples: 10 positive, scores nearly equal within a cluster."""
+    """100 clusters of 5 items: 10 positive, scores nearly equal within a cluster."""
     clusters = np.arange(500) // 5
     y_true = rng.permutation(np.arange(100) < 10)[clusters]
     y_score = rng.normal(size=100)[clusters] + 0.1 * rng.normal(size=500)

@@ -2,7 +2,7 @@
 
 Run from the top of the repository, with copairs installed:
 ``python tests/benchmarks/bench_queries.py [N_QUERIES [N_RESAMPLES [N_SAMPLES]]]``. Queries have 50
-to 1000 samples, or all the same number. Nothing is asserted. Printed are the times of both, the
+to 1000 items, or all the same number. Nothing is asserted. Printed are the times of both, the
 memory of the process after the exact test, and for how many queries the two differ by more than
 four Monte Carlo standard errors, of which hardly any should.
 """
@@ -24,7 +24,7 @@ N_QUERIES, N_RESAMPLES, N_ERRORS = 30, 1_000_000, 4.0
 
 
 def made_run(n_queries: int, n_samples: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Labels, scores and queries of 50 to 1000 samples and 1 to 15 positives, without ties."""
+    """Labels, scores and queries of 50 to 1000 items and 1 to 15 positives, without ties."""
     rng = np.random.default_rng(0)
     low, high = (50, 1000) if n_samples is None else (n_samples, n_samples)
     n_samples = rng.integers(low, high + 1, size=n_queries)
@@ -62,7 +62,7 @@ def main(
     # copairs has single precision, and misses the equal values of queries with one positive.
     off = (np.abs(sampled - p) / error)[result.query_n_positives > 1]
     few = p < 10.0 / n_resamples
-    print(f"{n_queries} queries of {sizes[:, 1].min()} to {sizes[:, 1].max()} samples")
+    print(f"{n_queries} queries of {sizes[:, 1].min()} to {sizes[:, 1].max()} items")
     print(f"exact: {seconds:.2f} s, and mean average precision in it: p = {result.pvalue:.3g}")
     print(f"largest relative error: {result.query_pvalue_relative_error.max():.1e}")
     print(f"memory of the process, with the data: {memory:.2f} GiB")

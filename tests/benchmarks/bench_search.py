@@ -66,7 +66,7 @@ def compare(n_features: int, share_of_positives: float) -> None:
         class_sep=0.7,
         random_state=0,
     )
-    print(f"{N_SAMPLES} samples, {n_features} features, {y.sum()} positives, {N_FOLDS} folds")
+    print(f"{N_SAMPLES} items, {n_features} features, {y.sum()} positives, {N_FOLDS} folds")
     for name, (estimator, grid, n_repeats) in SEARCHES.items():
         times: dict[str, list[float]] = {scorer: [] for scorer in SCORERS}
         for _ in range(n_repeats):

@@ -33,7 +33,7 @@ def example():
 
 @pytest.fixture
 def copairs(tmp_path, monkeypatch):
-    """The package, which caches its samples in the home directory."""
+    """The package, which caches its items in the home directory."""
     for name in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(name, str(tmp_path))
     return pytest.importorskip("copairs")

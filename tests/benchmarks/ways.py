@@ -76,7 +76,7 @@ def scipy_permutation_test(problem: Problem) -> float:
 
 
 def copairs(problem: Problem) -> float:
-    """The p-value of copairs, which caches its samples in the home directory."""
+    """The p-value of copairs, which caches its items in the home directory."""
     from copairs import compute
 
     with TemporaryDirectory() as home, mock.patch.dict(os.environ, HOME=home, USERPROFILE=home):

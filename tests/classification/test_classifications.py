@@ -1,4 +1,4 @@
-"""Two hard classifications of the same samples: p-values against enumeration of all swaps."""
+"""Two hard classifications of the same items: p-values against enumeration of all swaps."""
 
 from __future__ import annotations
 
@@ -504,11 +504,11 @@ def test_result_as_text():
     y_true, a, b, _ = read("mixed")
     result = randomization_test(y_true, a, b, alternative="less")
     assert result.summary() == (
-        "Exact randomization test, 12 samples of which 7 differ in output: F1 0.667 against 0.500, "
+        "Exact randomization test, 12 items of which 7 differ in output: F1 0.667 against 0.500, "
         f"difference 0.167, one-sided p = {result.pvalue:.4f}."
     )
     drawn = randomization_test(y_true, a, b, method="permutation", n_resamples=99)
-    assert drawn.summary().startswith("Approximate randomization test, 99 swaps, 12 samples")
+    assert drawn.summary().startswith("Approximate randomization test, 99 swaps, 12 items")
     assert repr(drawn).endswith("n_discordant=7, n_resamples=99)")
 
 
@@ -544,7 +544,7 @@ def infinite(y_true, y_pred):
         (
             {"clusters": [1, 2]},
             ValueError,
-            "clusters must contain the cluster of each of the 3 sampl",
+            "clusters must contain the cluster of each of the 3 item",
         ),
         ({"y_pred_a": [0, 1]}, ValueError, "y_true, y_pred_a and y_pred_b must have the same len"),
         ({"y_pred_b": ["0", "1", "1"]}, TypeError, "one kind; got numbers, numbers, strings: con"),
@@ -571,5 +571,5 @@ def test_messages(arguments, error, message):
 
 def test_a_callable_lists_no_more_than_a_million_swaps():
     y_true = np.ones(21, dtype=int)
-    with pytest.raises(ValueError, match="is limited to 20 samples or clusters"):
+    with pytest.raises(ValueError, match="is limited to 20 items or clusters"):
         randomization_test(y_true, y_true, 1 - y_true, metric=accuracy_score, method="analytic")

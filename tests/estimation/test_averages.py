@@ -220,10 +220,10 @@ def test_the_difference_of_two_is_that_of_several():
 @pytest.mark.parametrize(
     ("given", "options", "error", "message"),
     [
-        ({}, {"metric": "roc_auc_micro"}, ValueError, "ranks the samples of all classes in one"),
-        ({"y_true": np.repeat([0, 1, 2, 3], [149, 1, 0, 0])}, {}, ValueError, "Candidate 'a'"),
+        ({}, {"metric": "roc_auc_micro"}, ValueError, "ranks the items of all classes in one"),
+        ({"y_true": np.repeat([0, 1, 2, 3], [149, 1, 0, 0])}, {}, ValueError, "Ranker 'a'"),
         ({"y_score": rankers()["a"]}, {}, TypeError, "y_score must be a dict with an array of"),
-        ({"y_true": np.arange(N) % 2}, {}, ValueError, "Candidate 'a': y_true holds 2 classes"),
+        ({"y_true": np.arange(N) % 2}, {}, ValueError, "Ranker 'a': y_true holds 2 classes"),
         ({}, {"groups": np.arange(N) % 5}, ValueError, "is an average over classes"),
     ],
 )
@@ -235,7 +235,7 @@ def test_what_comparisons_refuse(given, options, error, message):
 
 
 def test_intervals_refuse_the_average_of_all_in_one_list():
-    with pytest.raises(ValueError, match=r"ranks the samples of all classes in one list.*'macro'"):
+    with pytest.raises(ValueError, match=r"ranks the items of all classes in one list.*'macro'"):
         metric_interval(*sample(), metric="average_precision_micro")
     with pytest.raises(ValueError, match="is an average over classes, which a single class"):
         metric_interval(*sample(), metric="average_precision_macro", groups=np.arange(N) % 3)

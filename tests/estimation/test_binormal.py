@@ -49,7 +49,7 @@ RANKS = {
 
 
 def plain_ranks(n_samples, n_positives, shifts, n_draws, seed):
-    """Ranks of the positives from the scores of all samples, moved by each of the shifts."""
+    """Ranks of the positives from the scores of all items, moved by each of the shifts."""
     rng = np.random.default_rng(seed)
     scores = rng.standard_normal((n_draws, n_samples))
     ranks = []

@@ -595,7 +595,7 @@ def test_intervals_hold_the_difference(shape, seed):
 def test_one_class_has_no_information(label, method):
     _, a, b = sample()
     message = (
-        f"^y_true contains only one class, {60 * label} positives among 60 samples: a comparison "
+        f"^y_true contains only one class, {60 * label} positives among 60 items: a comparison "
         r"is not possible, and the p-value is 1\.$"
     )
     with pytest.warns(UndefinedMetricWarning, match=message):
@@ -613,7 +613,7 @@ def test_one_class_has_no_information(label, method):
 def test_a_class_of_one_sample_has_no_standard_error(few, options):
     _, a, b = sample()
     y_true = (np.arange(60) == 5) == (few == "positives")
-    with pytest.warns(UndefinedMetricWarning, match="needs a standard error, .* single sample"):
+    with pytest.warns(UndefinedMetricWarning, match="needs a standard error, .* single item"):
         found = metric_comparison_test(y_true, {"a": a, "b": b}, metric="roc_auc", **options)
     assert (found.pvalue, found.log10_pvalue) == (1.0, 0.0)
     assert math.isnan(found.standard_error)
@@ -625,8 +625,8 @@ def test_a_class_of_one_sample_has_no_standard_error(few, options):
 @pytest.mark.parametrize(
     ("is_positive", "message"),
     [
-        (np.arange(20) == 5, "standard errors, .* single sample .* all p-values are 1"),
-        (np.arange(20) != 5, "standard errors, .* single sample .* all p-values are 1"),
+        (np.arange(20) == 5, "standard errors, .* single item .* all p-values are 1"),
+        (np.arange(20) != 5, "standard errors, .* single item .* all p-values are 1"),
         (np.zeros(20, dtype=bool), "only one class, 0 positives .* all p-values are 1"),
     ],
 )
@@ -649,7 +649,7 @@ def test_a_class_of_one_cluster_or_stratum_of_one_sample_has_no_standard_error()
         {"clusters": np.where(y_true, 99, np.arange(60))},
         {"strata": np.where(np.arange(60) == 0, 1, 0)},
     ):
-        with pytest.warns(UndefinedMetricWarning, match="single sample or cluster"):
+        with pytest.warns(UndefinedMetricWarning, match="single item or cluster"):
             found = metric_comparison_test(y_true, {"a": a, "b": b}, method="influence", **units)
         assert found.pvalue == 1.0
         assert len(found.confidence_interval()) == 2
@@ -924,25 +924,25 @@ WRONG = [
         (Y, BOTH),
         {"method": "bootstrap", "clusters": FOUR},
         ValueError,
-        "method='bootstrap' needs independent samples.*use method='swap'",
+        "method='bootstrap' needs independent items.*use method='swap'",
     ),
     (
         (Y, BOTH),
         {"metric": RecallAtK(5), "method": "emproc", "strata": FOUR},
         ValueError,
-        "method='emproc' needs independent samples",
+        "method='emproc' needs independent items",
     ),
     (
         (Y, {"a": np.round(A), "b": B}),
         {"metric": RecallAtK(5), "method": "mcnemar"},
         ValueError,
-        "Candidate 'a' has a block of equal scores across rank k=5.*method='swap' or 'influence'",
+        "Ranker 'a' has a block of equal scores across rank k=5.*method='swap' or 'influence'",
     ),
     (
         (Y, {"a": A, "b": np.zeros(60)}),
         {"metric": RecallAtK(5), "method": "hypergeometric"},
         ValueError,
-        "Candidate 'b' has a block of equal scores across rank k=5",
+        "Ranker 'b' has a block of equal scores across rank k=5",
     ),
     (
         (Y, BOTH),
@@ -951,10 +951,10 @@ WRONG = [
         "clusters must contain the cluster of each of",
     ),
     ((Y, BOTH), {"strata": [None] * 60}, ValueError, "strata lacks a stratum in row 0"),
-    ((Y, BOTH), {"strata": "abc"}, TypeError, "strata must hold the stratum of each sample"),
+    ((Y, BOTH), {"strata": "abc"}, TypeError, "strata must hold the stratum of each item"),
     ((Ranking.from_scores(Y, A), BOTH), {}, TypeError, "a Ranking, which does not"),
-    ((Y, {"a": A[:-1], "b": B}), {}, ValueError, "Candidate 'a': y_true and y_score must have"),
-    ((Y, {"a": A, "b": B[:-1]}), {}, ValueError, "Candidate 'b': y_true and y_score must have"),
+    ((Y, {"a": A[:-1], "b": B}), {}, ValueError, "Ranker 'a': y_true and y_score must have"),
+    ((Y, {"a": A, "b": B[:-1]}), {}, ValueError, "Ranker 'b': y_true and y_score must have"),
     ((Y, np.c_[A, np.where(Y, math.inf, B)]), {}, ValueError, "1: y_score must be finite; got inf"),
     ((Y, {"a": A}), {}, ValueError, "y_score must have two rankers; got 1"),
     ((Y, np.c_[A, B, B]), {}, ValueError, "got 3: compare more of them by metric_multiple_comp"),
@@ -977,7 +977,7 @@ WRONG = [
         (Y, BOTH),
         {"groups": FOUR, "clusters": np.arange(60) % 8},
         ValueError,
-        "The samples of query 0 are in several clusters",
+        "The items of query 0 are in several clusters",
     ),
     (
         (Y, BOTH),

@@ -139,7 +139,7 @@ def test_columns_are_named_after_the_axes():
 
 def test_summary_states_points_and_range():
     text = metric_curve(Y, A, curve="gain").summary()
-    assert text.startswith("Gain curve of 24 positives among 120 samples, with 95 % limits.\n")
+    assert text.startswith("Gain curve of 24 positives among 120 items, with 95 % limits.\n")
     assert "Recall was" in text
     assert text.endswith("contain all of the true curve from the top fraction 0.0167 to 0.983.")
     text = metric_curve(Y, BOTH, difference=True).summary()
@@ -232,7 +232,7 @@ def test_summary_states_the_population_and_where_few_negatives_score_higher():
     found = metric_curve(Y, A, prevalence=0.02)
     text = found.summary()
     assert text.startswith(
-        "Precision-recall curve of 24 positives among 120 samples, in a population with "
+        "Precision-recall curve of 24 positives among 120 items, in a population with "
         "prevalence 0.02, with 95 % limits.\n"
     )
     negatives = np.sort(A[~Y])[::-1]
@@ -241,7 +241,7 @@ def test_summary_states_the_population_and_where_few_negatives_score_higher():
     text = metric_curve(Y, A, curve="gain", prevalence=0.02).summary()
     assert re.search(r"Up to the top fraction 0\.\d+ fewer than 10 negatives", text)
     text = metric_curve(Y, A, curve="roc", prevalence=0.02).summary()
-    assert "samples, which is the same at every prevalence, with 95 % limits.\n" in text
+    assert "items, which is the same at every prevalence, with 95 % limits.\n" in text
     assert "fewer than" not in text
     assert "fewer than" not in metric_curve(Y, A).summary()
     assert "fewer than" not in metric_curve(Y, -A, prevalence=0.02).summary()
@@ -505,7 +505,7 @@ def test_differences_change_their_sign_and_vanish(curve):
             {"curve": "roc", "method": "kolmogorov", "difference": True},
             "method='kolmogorov' has no difference of two curves: use method='region'",
         ),
-        ((np.ones(9), A[:9]), {}, "has no negatives: an interval needs samples of both classes"),
+        ((np.ones(9), A[:9]), {}, "has no negatives: an interval needs items of both classes"),
         ((np.arange(9) < 1, A[:9]), {}, "y_true has only 1 of the positives, but limits"),
         ((np.arange(9) < 8, A[:9]), {}, "y_true has only 1 of the negatives, but limits"),
         ((Y, A), {"confidence_level": 95}, "confidence_level"),
@@ -513,7 +513,7 @@ def test_differences_change_their_sign_and_vanish(curve):
         (
             (Y, A),
             {"curve": "recall", "prevalence": 0.1},
-            "counts samples, whose number means nothing at another prevalence: use curve='gain'",
+            "counts items, whose number means nothing at another prevalence: use curve='gain'",
         ),
     ],
 )

@@ -1,7 +1,7 @@
 """Standard errors of metrics and of differences against derivatives, deletions and formulas.
 
-A weighted metric of scikit-learn, differentiated by the weight of each sample, is the influence
-values are; sums over ranks are compared with their values without each sample.
+A weighted metric of scikit-learn, differentiated by the weight of each item, is the influence
+values are; sums over ranks are compared with their values without each item.
 """
 
 import csv
@@ -38,7 +38,7 @@ def two_class_variance(values, positive):
 
 
 def weight_derivatives(metric, y_true, y_score):
-    """Central differences of a metric by the weight of each sample, computed once."""
+    """Central differences of a metric by the weight of each item, computed once."""
     return _weight_derivatives(metric, tuple(y_true.tolist()), tuple(y_score.tolist()))
 
 

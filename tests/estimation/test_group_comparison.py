@@ -25,7 +25,7 @@ FEW = {"n_resamples": 19}
 
 
 def data(sizes, seed=0, n_levels=None):
-    """Labels, scores and names of groups with these numbers of positives and samples."""
+    """Labels, scores and names of groups with these numbers of positives and items."""
     rng = np.random.default_rng(seed)
     y = np.concatenate([np.arange(n) < m for m, n in sizes])
     scores = rng.normal(size=y.size) + 1.2 * y
@@ -464,18 +464,18 @@ LABELS = np.tile([1, 1, 0, 0, 0], 4)
 RANKS = np.arange(20.0)
 MISTAKES = {
     "group has one group, 'a': a comparison needs at least 2": {"group": ["a"] * 20},
-    "group must contain the group of each of the 20 samples": {"group": ["a"] * 3},
+    "group must contain the group of each of the 20 items": {"group": ["a"] * 3},
     "group 'c' has no positives": {
         "group": ["c" if y == 0 and i > 14 else "a" for i, y in enumerate(LABELS)]
     },
     "group 'c' has no negatives": {
         "group": ["c" if y == 1 and i > 14 else "a" for i, y in enumerate(LABELS)]
     },
-    "The positives of group 'c' are a single sample": {"group": ["a"] * 16 + ["c"] * 4},
-    "The negatives of group 'a' are a single sample": {"group": ["a"] * 3 + ["c"] * 17},
+    "The positives of group 'c' are a single item": {"group": ["a"] * 16 + ["c"] * 4},
+    "The negatives of group 'a' are a single item": {"group": ["a"] * 3 + ["c"] * 17},
     "Cluster 0 lies in several groups": {"clusters": [0, *range(1, 19), 0]},
     "The positives of group 'a' are a single cluster": {"clusters": [0] * 10 + list(range(1, 11))},
-    "Reciprocal rank of one ranking depends on a single sample": {"metric": "reciprocal_rank"},
+    "Reciprocal rank of one ranking depends on a single item": {"metric": "reciprocal_rank"},
     r"Recall at 3 means something else in each group.*5 of 11 in 'a', 3 of 9 in 'b'": {
         "group": ["a"] * 11 + ["b"] * 9,
         "metric": "recall@3",
@@ -484,14 +484,14 @@ MISTAKES = {
         "group": ["a"] * 11 + ["b"] * 9,
         "metric": "bedroc",
     },
-    r"average precision at a common prevalence needs independent samples": {
+    r"average precision at a common prevalence needs independent items": {
         "group": ["a"] * 11 + ["b"] * 9,
         "clusters": range(20),
     },
-    "prevalence needs independent samples": {"prevalence": 0.2, "clusters": range(20)},
+    "prevalence needs independent items": {"prevalence": 0.2, "clusters": range(20)},
     "prevalence must lie between 0 and 1": {"prevalence": 1.2},
     "too few for a value": {"prevalence": 0.01},
-    "counts samples, whose number means nothing": {"prevalence": 0.2, "metric": "recall@3"},
+    "counts items, whose number means nothing": {"prevalence": 0.2, "metric": "recall@3"},
     "prevalence is not available for NDCG": {"prevalence": 0.2, "metric": "ndcg"},
     "method must be one of": {"method": "swap"},
 }

@@ -322,7 +322,7 @@ def test_calibrated_limits_are_quantiles_of_the_studentized_value():
     n, m = 50, 10
     y_true, y_score = sample(8, n=n, m=m)
     found = metric_interval(y_true, y_score, method="calibrated")
-    assert found.target.startswith("expected average precision of samples of this size")
+    assert found.target.startswith("expected average precision of items of this size")
 
     def parts(ranks):
         """Average precision and variance of each row of ranks."""
@@ -648,13 +648,13 @@ WRONG = [
         (Y, S),
         {"method": "logit", "clusters": np.arange(60)},
         ValueError,
-        "method='logit' needs independent samples.*use method='influence'",
+        "method='logit' needs independent items.*use method='influence'",
     ),
     (
         (Y, S),
         {"method": "binomial", "clusters": np.arange(60)},
         ValueError,
-        "method='binomial' needs independent samples.*use method='influence'",
+        "method='binomial' needs independent items.*use method='influence'",
     ),
     (
         (Y, S),
@@ -662,13 +662,13 @@ WRONG = [
         ValueError,
         "use method='influence'",
     ),
-    ((Y, S), {"clusters": [1, 2]}, ValueError, "each of the 60 samples; it has 2 entries"),
-    ((Y, S), {"clusters": 5}, TypeError, "clusters must hold the cluster of each sample; got 5"),
+    ((Y, S), {"clusters": [1, 2]}, ValueError, "each of the 60 items; it has 2 entries"),
+    ((Y, S), {"clusters": 5}, TypeError, "clusters must hold the cluster of each item; got 5"),
     (
         (Y, S),
         {"metric": "reciprocal_rank"},
         ValueError,
-        "Reciprocal rank of one ranking depends on a single sample.*pass groups",
+        "Reciprocal rank of one ranking depends on a single item.*pass groups",
     ),
     ((Y, S), {"metric": ReciprocalRank(), "clusters": np.arange(60)}, ValueError, "pass groups"),
     ((np.zeros(60), S), {}, ValueError, "y_true has no positives"),
@@ -725,5 +725,5 @@ def test_negatives_in_one_block_matter_at_a_cut_off_alone():
     for metric in ("average_precision", "roc_auc"):
         one, other = (metric_interval(ranking, metric=metric) for ranking in (merged, alone))
         assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-12)
-    with pytest.raises(ValueError, match="Recall at 3 depends on the samples at one rank"):
+    with pytest.raises(ValueError, match="Recall at 3 depends on the items at one rank"):
         metric_interval(merged, metric="recall@3")

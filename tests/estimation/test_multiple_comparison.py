@@ -321,7 +321,7 @@ def test_delong_of_published_data():
 
 
 def influence_covariance(values, y_true):
-    """Covariance matrix of metrics from the derivatives by the weights of samples."""
+    """Covariance matrix of metrics from the derivatives by the weights of items."""
     return sum(own.shape[1] * np.cov(own) for own in (values[:, y_true], values[:, ~y_true]))
 
 
@@ -551,7 +551,7 @@ def test_unknown_errors_have_no_information(metric, y_true, options):
 def test_one_class_has_no_information(label, reference):
     _, scores = sample(18)
     message = (
-        f"^y_true contains only one class, {60 * label} positives among 60 samples: a comparison "
+        f"^y_true contains only one class, {60 * label} positives among 60 items: a comparison "
         r"is not possible, and all p-values are 1\.$"
     )
     with pytest.warns(UndefinedMetricWarning, match=message):
@@ -801,27 +801,27 @@ WRONG = [
     ),
     (SCORES, {"reference": 0}, ValueError, "reference=0 is not the name of a ranker"),
     ({"a": SCORES["a"]}, {}, ValueError, "There is one ranker, 'a': a comparison needs at least"),
-    ({}, {}, ValueError, "y_score contains no candidate; pass the scores of at least one"),
+    ({}, {}, ValueError, "y_score contains no ranker; pass the scores of at least one"),
     (
         SCORES["a"],
         {},
         ValueError,
-        r"y_score must have one row for each of the 60 samples.*reshape",
+        r"y_score must have one row for each of the 60 items.*reshape",
     ),
     (np.zeros((4, 60)), {}, ValueError, r"got shape \(4, 60\): pass y_score.T"),
     (
         pd.DataFrame(np.zeros((60, 2)), columns=["a", "a"]),
         {},
         ValueError,
-        "y_score has several candidates named 'a'; rename them",
+        "y_score has several rankers named 'a'; rename them",
     ),
     (
         SCORES | {"b": np.full(60, math.nan)},
         {},
         ValueError,
-        "Candidate 'b': .*",
+        "Ranker 'b': .*",
     ),
-    (SCORES | {"b": np.zeros(59)}, {}, ValueError, "Candidate 'b': .* must have the same length"),
+    (SCORES | {"b": np.zeros(59)}, {}, ValueError, "Ranker 'b': .* must have the same length"),
     (SCORES, {"groups": FOUR, "clusters": FOUR}, ValueError, "clusters cannot be combined with"),
     (SCORES, {"groups": FOUR, "strata": FOUR}, ValueError, "strata cannot be combined with"),
     (SCORES, {"groups": np.zeros(60)}, ValueError, "groups has only 1 query, but .* at least 2"),
@@ -839,7 +839,7 @@ def test_errors(scores, options, error, message):
 
 
 def test_a_ranking_or_an_estimator_holds_no_labels():
-    with pytest.raises(TypeError, match="y_true is a Ranking, which does not identify the samples"):
+    with pytest.raises(TypeError, match="y_true is a Ranking, which does not identify the items"):
         metric_multiple_comparison_test(Ranking.from_scores(Y, SCORES["a"]), SCORES)
     with pytest.raises(TypeError, match="labels; got an estimator, LogisticRegression"):
         metric_multiple_comparison_test(LogisticRegression(), SCORES)
@@ -883,7 +883,7 @@ def test_table_of_values_is_compared_as_values_of_queries(container, correction)
         ({"a": [1, None], "b": [1, 2]}, {}, ValueError, "values of 'a' must hold numbers without"),
         ({"a": [1, np.nan], "b": [1, 2]}, {}, ValueError, "got nan at position 1: drop such rows"),
         ({"a": ["x"] * 2, "b": [1, 2]}, {}, TypeError, "values of 'a' must hold real numbers"),
-        ({}, {}, ValueError, "values contains no candidate"),
+        ({}, {}, ValueError, "values contains no ranker"),
         (np.eye(3), {"name": ""}, TypeError, "name must be a text, such as 'NDCG at 10'; got ''"),
         (np.eye(3), {"reference": "a"}, ValueError, "reference='a' is not the name of a ranker"),
     ],

@@ -1,4 +1,4 @@
-"""Numbers of samples to examine against checked values, all cut-offs and binomial counts."""
+"""Numbers of items to examine against checked values, all cut-offs and binomial counts."""
 
 import numpy as np
 import pytest
@@ -103,9 +103,7 @@ def test_summary_and_several_rankers():
     results = items_to_examine(positive, {"a": score, "b": -score}, recall=0.75)
     assert list(results) == ["a", "b"]
     first, second = results["a"].summary().splitlines()
-    assert first.startswith(
-        f"The first {results['a'].n_items} of 60 samples contain 75 % of the 12"
-    )
+    assert first.startswith(f"The first {results['a'].n_items} of 60 items contain 75 % of the 12")
     assert second.startswith("Their precision is ")
 
 

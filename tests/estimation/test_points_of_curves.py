@@ -166,7 +166,7 @@ def test_what_needs_standard_errors_is_refused(metric):
         metric_comparison_test(Y, scores, metric=metric, method="influence")
     with pytest.raises(ValueError, match=r"near one point, so its standard error is not reliable"):
         metric_multiple_comparison_test(Y, {**scores, "c": -A}, metric=metric)
-    with pytest.raises(ValueError, match="needs independent samples of equal weight"):
+    with pytest.raises(ValueError, match="needs independent items of equal weight"):
         metric_interval(Y, A, metric=metric, clusters=np.arange(300) // 2 * 2 + Y)
     with pytest.raises(ValueError, match="prevalence is not available"):
         metric_interval(Y, A, metric=metric, prevalence=0.01)

@@ -527,7 +527,7 @@ WRONG = [
     (
         {"prevalence": 0.1, "metric": "precision@50"},
         ValueError,
-        r"Precision at 50 counts samples, whose number means nothing at another prevalence: pass a "
+        r"Precision at 50 counts items, whose number means nothing at another prevalence: pass a "
         r"fraction of the population, such as PrecisionAtK\(0.01\)\.",
     ),
     (
@@ -554,7 +554,7 @@ WRONG = [
     (
         {"prevalence": 0.1, "clusters": np.arange(1560) % 300},
         ValueError,
-        "prevalence needs independent samples of equal weight, but clusters, strata or weights",
+        "prevalence needs independent items of equal weight, but clusters, strata or weights",
     ),
 ]
 
@@ -795,7 +795,7 @@ def test_what_a_comparison_at_another_prevalence_states():
     assert repr(found.metric) == "AveragePrecision()"
     assert found.to_dict()["prevalence"] == 0.03
     verdict = found.verdict(margin=0.01)
-    assert (verdict.unit, verdict.n_units) == ("samples", 1560)
+    assert (verdict.unit, verdict.n_units) == ("items", 1560)
     plain = metric_comparison_test(y_true, scores, metric="roc_auc", method="delong")
     auc = metric_comparison_test(y_true, scores, metric="roc_auc", method="delong", prevalence=0.03)
     assert (auc.pvalue, auc.difference) == (plain.pvalue, plain.difference)
@@ -825,7 +825,7 @@ def test_one_positive_has_no_interval_of_the_difference():
         ({"prevalence": 0.0}, "prevalence must lie between 0 and 1"),
         ({"prevalence": 0.001}, "too few for a value: at least 2000 negatives are needed"),
         ({"prevalence": 0.1, "metric": "bedroc"}, "prevalence is not available for BEDROC"),
-        ({"prevalence": 0.1, "metric": "recall@50"}, "Recall at 50 counts samples, whose number"),
+        ({"prevalence": 0.1, "metric": "recall@50"}, "Recall at 50 counts items, whose number"),
         ({"prevalence": 0.1, "metric": "recall@0.001"}, "too few for an interval: use a larger"),
         (
             {"prevalence": 0.1, "method": "influence"},
@@ -837,11 +837,11 @@ def test_one_positive_has_no_interval_of_the_difference():
         ),
         (
             {"prevalence": 0.1, "clusters": np.arange(1560) % 300},
-            "prevalence needs independent samples of equal weight, but clusters",
+            "prevalence needs independent items of equal weight, but clusters",
         ),
         (
             {"prevalence": 0.1, "strata": np.arange(1560) % 3},
-            "independent samples of equal weight, but clusters, strata or weights are given",
+            "independent items of equal weight, but clusters, strata or weights are given",
         ),
     ],
 )
@@ -852,5 +852,5 @@ def test_comparisons_that_are_refused(options, message):
 
 def test_labels_of_one_class_are_not_compared():
     _, scores = two_rankers()
-    with pytest.raises(ValueError, match="y_true has no negatives: an interval needs samples"):
+    with pytest.raises(ValueError, match="y_true has no negatives: an interval needs items"):
         metric_comparison_test(np.ones(1560), scores, prevalence=0.1)

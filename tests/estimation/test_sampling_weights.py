@@ -1,4 +1,4 @@
-"""Weights of a sampling design: values of scikit-learn, and copies of samples in clusters."""
+"""Weights of a sampling design: values of scikit-learn, and copies of items in clusters."""
 
 import numpy as np
 import pytest
@@ -128,14 +128,14 @@ def test_only_proportions_matter():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"metric": "recall@10"}, "Recall at 10 counts samples, whose number means nothing if"),
+        ({"metric": "recall@10"}, "Recall at 10 counts items, whose number means nothing if"),
         ({"metric": AveragePrecision(k=0.5)}, "sample_weight is not available for average prec"),
         ({"metric": "dcg", "method": "influence"}, "sample_weight is not available for DCG. The "),
-        ({"method": "logit"}, "method='logit' needs independent samples of equal weight"),
-        ({"prevalence": 0.1}, "prevalence needs independent samples of equal weight"),
+        ({"method": "logit"}, "method='logit' needs independent items of equal weight"),
+        ({"prevalence": 0.1}, "prevalence needs independent items of equal weight"),
         ({"groups": np.arange(N) % 4}, "sample_weight cannot be combined with groups"),
         ({"sample_weight": -np.ones(N)}, "sample_weight must not be negative"),
-        ({"sample_weight": np.ones(3)}, "sample_weight must have one weight per sample"),
+        ({"sample_weight": np.ones(3)}, "sample_weight must have one weight per item"),
     ],
 )
 def test_what_is_refused(options, message):

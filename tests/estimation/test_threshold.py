@@ -70,7 +70,7 @@ def test_none_and_all_above():
     assert math.isnan(none.precision)
     assert (none.precision_low, none.precision_high) == (0.0, 1.0)
     first, recall, rate = none.summary().splitlines()
-    assert first == "The score of 0 of 40 samples is at least 2."
+    assert first == "The score of 0 of 40 items is at least 2."
     assert recall.startswith("Their recall is 0 (95 % confidence interval 0 to 0.")
     assert rate.startswith("Their false-positive rate is 0 (")
     every = threshold_interval(*counts(4, 8, 6, 32), threshold=-np.inf)

@@ -272,7 +272,7 @@ def test_reports_by_name_and_by_object(name, metric, data, tmp_path, capsys):
     [
         ("bedroc@7", ValueError, "metric='bedroc@7': bedroc has no cut-off; pass"),
         ("recall", ValueError, "recall needs a cut-off: metric='recall@50' counts the first 50"),
-        ("dcg@0", ValueError, "k must be at least 1 as a number of samples; got 0"),
+        ("dcg@0", ValueError, "k must be at least 1 as a number of items; got 0"),
         (RecallAtK, TypeError, r"got the class RecallAtK: pass RecallAtK\(k=\.\.\.\)"),
         (Bedroc, TypeError, r"got the class Bedroc: pass Bedroc\(\)"),
         ("xyz", ValueError, r"metric must be one of 'average_precision'.*; got 'xyz'"),
@@ -458,7 +458,7 @@ def test_result_of_one_test(name, metric, data):
     counts = isinstance(metric, (RecallAtK, PrecisionAtK, EnrichmentAtK, FScoreAtK))
     assert result.summary().startswith(f"{metric.at(30).title} was {result.statistic:.3g} (chance ")
     way = "exact test" if metric.approximations else "permutation test with 9999 random labellings"
-    assert result.summary().endswith(f"({way}, one-sided; 6 positives among 30 samples).")
+    assert result.summary().endswith(f"({way}, one-sided; 6 positives among 30 items).")
     assert (result.hits is None) is not counts
 
 
@@ -466,16 +466,16 @@ def test_sentences():
     ranking = Ranking.from_counts([1] * 8, [1, 1, 0, 1, 0, 0, 0, 0])
     options = {"metric": "recall@2"}
     assert metric_test(ranking, **options).summary() == (
-        "Recall at 2 was 0.667 (chance 0.25, z = 1.97), p = 0.1071 for better than random "
-        "labelling (exact test, one-sided; 3 positives among 8 samples)."
+        "Recall at 2 was 0.667 (chance 0.25, z = 1.97), p = 0.1071 for better than chance "
+        "(exact test, one-sided; 3 positives among 8 items)."
     )
     less = metric_test(ranking, alternative="less", method="normal", **options).summary()
-    assert "for worse than random labelling (normal approximation, one-sided; 3 pos" in less
+    assert "for worse than chance (normal approximation, one-sided; 3 pos" in less
     both = metric_test(
         ranking, alternative="two-sided", method="permutation", n_resamples=99, **options
     ).summary()
-    assert "for different from random labelling (permutation test with 99 random lab" in both
-    assert "labellings, two-sided; 3 positives among 8 samples)." in both
+    assert "for different from chance (permutation test with 99 random lab" in both
+    assert "labellings, two-sided; 3 positives among 8 items)." in both
     with pytest.warns(UserWarning, match="8 different labellings"):
         shifted = metric_test([1, 1, 0, 1, 0, 0, 0, 0], range(8, 0, -1), order=range(8), **options)
     assert "(permutation test with all circular shifts, one-sided; 3 positives" in shifted.summary()
@@ -538,7 +538,7 @@ def test_result_of_an_average(average, three_classes):
     assert result.summary().startswith(
         f"{average.capitalize()} average of ROC AUC over 3 classes was "
     )
-    assert result.summary().endswith("; 8, 8 and 8 positives among 24 samples).")
+    assert result.summary().endswith("; 8, 8 and 8 positives among 24 items).")
     assert "[8, 8, 8]" in result._repr_html_()
     assert result.n_positives == (8, 8, 8)
 

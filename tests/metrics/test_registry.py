@@ -216,11 +216,11 @@ def test_the_cut_off_is_part_of_the_name(name, metric):
     [
         ("bedroc@5", r"metric='bedroc@5': bedroc has no cut-off; pass metric='bedroc'\."),
         ("xyz@5", "metric must be one of 'average_precision', 'recall@50', .*got 'xyz@5'"),
-        ("recall@", "after the @ must be a number of samples, such as 50, .*; got ''"),
+        ("recall@", "after the @ must be a number of items, such as 50, .*; got ''"),
         ("recall@5%", "or a fraction of them, such as 0.01; got '5%'"),
-        ("recall@0", "k must be at least 1 as a number of samples; got 0"),
-        ("ndcg@1.5", "k as a float is a fraction of the samples between 0 and 1, .*; got 1.5"),
-        ("ndcg@nan", "k as a float is a fraction of the samples between 0 and 1, .*; got nan"),
+        ("recall@0", "k must be at least 1 as a number of items; got 0"),
+        ("ndcg@1.5", "k as a float is a fraction of the items between 0 and 1, .*; got 1.5"),
+        ("ndcg@nan", "k as a float is a fraction of the items between 0 and 1, .*; got nan"),
     ],
 )
 def test_wrong_cut_offs_in_names(name, message):
@@ -309,7 +309,7 @@ class ShareOfTop(RankStatistic):
 def test_custom_metrics_take_k_too():
     y_true, y_score = [1, 0, 1, 0], [4, 3, 2, 1]
     assert metric_test(y_true, y_score, metric=ShareOfTop(3)).statistic == 1.0
-    with pytest.raises(ValueError, match=r"a number of samples; got the fraction k=0\.5"):
+    with pytest.raises(ValueError, match=r"a number of items; got the fraction k=0\.5"):
         metric_test(y_true, y_score, metric=ShareOfTop(0.5))
     with pytest.raises(ValueError, match="k must be at least 1"):
         metric_test(y_true, y_score, metric=ShareOfTop(0))

@@ -44,7 +44,7 @@ FEW = {"n_resamples": 99}
 
 @pytest.fixture(scope="module")
 def data():
-    """One sample in six is positive, and half hidden in noise."""
+    """One item in six is positive, and half hidden in noise."""
     return make_classification(
         203,
         n_features=6,
@@ -57,7 +57,7 @@ def data():
 
 
 def scores_by_hand(X, y, cv=CV):
-    """Held-out samples of each fold, and scores by both, fold by fold."""
+    """Held-out items of each fold, and scores by both, fold by fold."""
     found = []
     for train, test in cv.split(X, y):
         a = clone(MEANS).fit(X[train], y[train]).decision_function(X[test])
@@ -72,7 +72,7 @@ def predicting(metric="average_precision"):
 
 
 def column(number):
-    """A scorer fitted to other samples, whose scores are a feature."""
+    """A scorer fitted to other items, whose scores are a feature."""
     fitted = LinearRegression(fit_intercept=False).fit(np.eye(2), [1.0, 2.0])
     fitted.coef_ = np.eye(2)[number]
     return FrozenEstimator(fitted)
@@ -134,7 +134,7 @@ def test_mean_over_folds_is_delongs_by_hand(data):
 
 
 def test_mean_over_folds_of_average_precision(data):
-    """Values by scikit-learn, the variance by moving every sample's weight a little."""
+    """Values by scikit-learn, the variance by moving every item's weight a little."""
     X, y = (part[:60] for part in data)
     variances, values = [], []
     for test, a, b in scores_by_hand(X, y):
@@ -157,7 +157,7 @@ def test_mean_over_folds_of_average_precision(data):
 
 
 def test_unequal_folds_weigh_alike():
-    """The mean is over folds, not over samples."""
+    """The mean is over folds, not over items."""
     rng = np.random.default_rng(0)
     X, fold_of = rng.normal(size=(120, 2)), np.repeat([0, 1], [90, 30])
     y = np.arange(120) % 5 == 0
@@ -205,7 +205,7 @@ def test_pooled_ranks_by_hand(method, data):
 
 @pytest.mark.parametrize("method", ["influence", "influence_pooled_scores"])
 def test_a_share_is_one_of_all_held_out_samples(method):
-    """A cut-off that is a fraction counts samples of the pooled list, not of a fold."""
+    """A cut-off that is a fraction counts items of the pooled list, not of a fold."""
     rng = np.random.default_rng(3)
     y, X = rng.permutation(np.arange(120) < 30).astype(int), rng.normal(size=(120, 2))
     X[:, 0] += y
@@ -416,7 +416,7 @@ def test_string_labels(data):
 
 @pytest.mark.parametrize("method", ["mean", "influence"])
 def test_copies_in_clusters_have_the_information_of_one(method):
-    """Each sample twice, as one cluster, is each sample once: areas do not change by copies."""
+    """Each item twice, as one cluster, is each item once: areas do not change by copies."""
     rng = np.random.default_rng(2)
     y = np.arange(90) % 5 == 0
     X = rng.normal(size=(90, 2)) + y[:, None]
@@ -523,7 +523,7 @@ def test_reciprocal_rank_is_pooled_only(data):
     assert result.models.method == "swap"
     assert math.isnan(result.models.standard_error)
     for options in ({"method": "mean"}, {"method": "influence"}):
-        with pytest.raises(ValueError, match="depends on a single sample"):
+        with pytest.raises(ValueError, match="depends on a single item"):
             cross_val_comparison(MEANS, BAYES, X, y, cv=CV, metric="reciprocal_rank", **options)
 
 
@@ -565,7 +565,7 @@ def test_result(method, data):
         ({"cv": ShuffleSplit(1, random_state=0)}, "needs at least 2 folds; got 1"),
         (
             {"cv": KFold(203), "method": "algorithms"},
-            "Fold 0 holds out [01] positives among 1 samples",
+            "Fold 0 holds out [01] positives among 1 items",
         ),
         ({"n_resamples": 0}, "n_resamples must be at least 1"),
         ({"metric": "roc_auc@3"}, "roc_auc has no cut-off; pass"),
@@ -661,10 +661,10 @@ def test_interval_of_mean_is_refused_where_there_is_none(data):
     X, y = data
     shuffled = ShuffleSplit(3, test_size=0.4, random_state=0)
     result = cross_val_significance(MEANS, X, y, cv=shuffled)
-    with pytest.raises(ValueError, match="different samples, but some are held out twice"):
+    with pytest.raises(ValueError, match="different items, but some are held out twice"):
         result.confidence_interval()
     result = cross_val_significance(MEANS, X, y, cv=CV, metric="reciprocal_rank")
-    with pytest.raises(ValueError, match="depends on a single sample"):
+    with pytest.raises(ValueError, match="depends on a single item"):
         result.confidence_interval()
     few = np.arange(40) < 3
     options = {"cv": splits_of(np.arange(40) % 3), "metric": predicting()}
@@ -779,7 +779,7 @@ def test_size_for_algorithms_that_are_equal(long):
 
 @pytest.mark.numeric
 def test_coverage_of_the_interval_of_the_mean(long):
-    """The target is the mean of many samples, each with separate folds."""
+    """The target is the mean of many items, each with separate folds."""
     n_sets = 2000 if long else 60
     found = []
     normal = make_significance_scorer(method="normal", response_method="predict")

@@ -164,7 +164,7 @@ def test_clusters_with_results_of_cross_validate(patients):
 def test_clusters_that_a_fold_divides(patients):
     X, y, patient = patients
     message = (
-        r"Cluster \d+ is in the training set and in the held-out samples of fold 0, which reveals "
+        r"Cluster \d+ is in the training set and in the held-out items of fold 0, which reveals "
         "its label to the estimator: keep clusters together, as StratifiedGroupKFold does"
     )
     with pytest.raises(ValueError, match=message):
@@ -522,9 +522,9 @@ def test_groups_that_divide_clusters_are_refused(patients):
     X, y, patient = patients
     options = {"clusters": patient, "cv": StratifiedGroupKFold(3)}
     options["params"] = {"groups": np.arange(120)}
-    with pytest.raises(ValueError, match="is in the training set and in the held-out samples"):
+    with pytest.raises(ValueError, match="is in the training set and in the held-out items"):
         cross_val_significance(MEANS, X, y, **options)
-    with pytest.raises(ValueError, match="is in the training set and in the held-out samples"):
+    with pytest.raises(ValueError, match="is in the training set and in the held-out items"):
         cross_val_comparison(MEANS, NEIGHBOURS, X, y, **options)
 
 
@@ -606,7 +606,7 @@ UNREADABLE = {
     "held out twice": (
         [(FIRST, LAST), (LAST, np.r_[FIRST, 7])],
         ValueError,
-        "Fold 1 of cv holds out row 7 more than once, which would count as several samples",
+        "Fold 1 of cv holds out row 7 more than once, which would count as several items",
     ),
     "held out and trained on": (
         [(np.arange(65), LAST)],
@@ -664,7 +664,7 @@ def test_unreadable_folds(given, splits, error, message, patients):
         (
             "test",
             np.array([5, 120]),
-            "X must be the cross-validated data with at least 121 samples",
+            "X must be the cross-validated data with at least 121 items",
         ),
         ("train", np.array([-3]), "Fold 0 of the dict trains on row -3"),
     ],
@@ -854,7 +854,7 @@ def test_refits_shift_the_labels(series):
 def test_folds_that_break_a_series(cv, series):
     X, y = series
     message = (
-        r"Fold \d holds out samples that are not consecutive in order, and may train on their "
+        r"Fold \d holds out items that are not consecutive in order, and may train on their "
         "neighbours: pass a splitter such as TimeSeriesSplit, with sorted rows"
     )
     with pytest.raises(ValueError, match=message):
@@ -863,7 +863,7 @@ def test_folds_that_break_a_series(cv, series):
 
 def test_rows_of_a_series_in_another_order(series):
     X, y = series
-    with pytest.raises(ValueError, match="holds out samples that are not consecutive"):
+    with pytest.raises(ValueError, match="holds out items that are not consecutive"):
         cross_val_significance(
             NEIGHBOURS, X, y, cv=KFold(3), order=np.random.default_rng(0).permutation(600)
         )
@@ -908,7 +908,7 @@ def test_folds_of_whole_series(series):
 
 def test_clusters_along_a_series_are_blocks(series):
     X, y = series
-    with pytest.raises(ValueError, match="Cluster 0 is not a block of consecutive samples"):
+    with pytest.raises(ValueError, match="Cluster 0 is not a block of consecutive items"):
         cross_val_significance(MEANS, X, y, order=np.arange(600), clusters=np.arange(600) % 5)
 
 

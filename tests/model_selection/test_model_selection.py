@@ -54,7 +54,7 @@ COMBINATIONS = ("bonferroni", "twice_mean", "cauchy", "fisher")
 
 @pytest.fixture(scope="module")
 def data():
-    """One sample in six is positive, and half hidden in noise."""
+    """One item in six is positive, and half hidden in noise."""
     return make_classification(
         120,
         n_features=6,
@@ -76,7 +76,7 @@ def by_hand(estimator, X, y, test=average_precision_test, cv=CV, response="decis
 
 
 def frozen(scores):
-    """Samples with one feature, and a scorer fitted to others whose scores are that feature."""
+    """Items with one feature, and a scorer fitted to others whose scores are that feature."""
     X = np.asarray(scores, dtype=float)[:, None]
     fitted = LinearRegression(fit_intercept=False).fit([[1.0], [2.0]], [1.0, 2.0])
     fitted.coef_[:] = 1.0
@@ -331,7 +331,7 @@ def test_fisher_refuses_folds_that_train_on_the_future(cv, fold, data):
     X, y = data
     message = (
         "needs folds that train only on the past, such as those of TimeSeriesSplit, "
-        f"but fold {fold} trains on samples that are held out in a later fold: use "
+        f"but fold {fold} trains on items that are held out in a later fold: use "
         "another cv, or method='bonferroni', which is valid for any folds"
     )
     with pytest.raises(ValueError, match=message):
@@ -341,7 +341,7 @@ def test_fisher_refuses_folds_that_train_on_the_future(cv, fold, data):
 @pytest.mark.parametrize("combine", ["fisher", "convolution"])
 def test_samples_held_out_twice(combine, data):
     X, y = data
-    message = f"method='{combine}' needs folds that hold out different samples"
+    message = f"method='{combine}' needs folds that hold out different items"
     cv = ShuffleSplit(3, test_size=0.4, random_state=0)
     with pytest.raises(ValueError, match=message):
         cross_val_significance(MEANS, X, y, cv=cv, method=combine)
@@ -663,7 +663,7 @@ def test_a_dict_that_is_not_complete(data):
     with pytest.raises(ValueError, match=message):
         cross_val_significance(fitted, X, y)
     fitted = cross_validate(MEANS, X, y, cv=CV, return_estimator=True, return_indices=True)
-    with pytest.raises(ValueError, match="with at least 120 samples; got 100"):
+    with pytest.raises(ValueError, match="with at least 120 items; got 100"):
         cross_val_significance(fitted, X[:100], y[:100])
     for name, value in {"cv": 3, "params": {}, "method": "refit"}.items():
         with pytest.raises(ValueError, match=f"{name}.* is for fitting, but a dict of"):
@@ -860,8 +860,8 @@ def test_sentence_on_folds(data, fold_means, combine, rule):
     result = cross_val_significance(MEANS, X, y, cv=CV, method=combine)
     found = re.fullmatch(
         r"Mean average precision over 4 folds was (\S+) \(chance (\S+)\), p = (\S+) for better "
-        rf"than random labelling \(exact test of each fold, combined by {rule}, one-sided; (\d+) "
-        r"positives among 120 held-out samples\)\.",
+        rf"than chance \(exact test of each fold, combined by {rule}, one-sided; (\d+) "
+        r"positives among 120 held-out items\)\.",
         result.summary(),
     )
     assert float(found[1]) == pytest.approx(value, rel=5e-3)
@@ -875,24 +875,22 @@ def test_sentences_on_folds_by_permutation_and_by_the_mean(data):
     options = {"cv": CV, "n_resamples": 99, "random_state": 0}
     options["metric"] = make_significance_scorer(method="permutation")
     text = cross_val_significance(MEANS, X, y, **options).summary()
-    assert ", p ≤ 0.0400 for better than random labelling (permutation test of each fold," in text
+    assert ", p ≤ 0.0400 for better than chance (permutation test of each fold," in text
     frozen = FrozenEstimator(clone(MEANS).fit(X, y))
     options["method"] = "convolution"
     text = cross_val_significance(frozen, X, y, **options).summary()
-    assert (
-        ", p ≤ 0.0100 for better than random labelling (permutation test of the mean with" in text
-    )
+    assert ", p ≤ 0.0100 for better than chance (permutation test of the mean with" in text
     assert " with 99 random labellings, one-sided; " in text
     options["metric"] = "average_precision"
     result = cross_val_significance(frozen, X, y, **options)
     assert f"p = {result.pvalue:.1e} for better than" in result.summary()
     assert " (exact test of the mean, one-sided; " in result.summary()
     result = cross_val_significance(MEANS, X, y, cv=CV, method="refit", n_resamples=3)
-    assert ", p ≤ 0.2500 for better than random labelling (3 refits to p" in result.summary()
+    assert ", p ≤ 0.2500 for better than chance (3 refits to p" in result.summary()
     noise = np.random.default_rng(4).normal(size=X.shape)
     result = cross_val_significance(MEANS, noise, y, cv=CV, method="refit", n_resamples=3)
     assert result.pvalue > 0.25
-    assert f", p = {result.pvalue:.4f} for better than random" in result.summary()
+    assert f", p = {result.pvalue:.4f} for better than chance" in result.summary()
 
 
 @pytest.mark.parametrize(("n_as_large", "stated"), [(0, "p ≤ 0.0100"), (3, "p = 0.0400")])
@@ -901,6 +899,6 @@ def test_sentence_on_a_search(n_as_large, stated):
     result = SearchPermutationTestResult(0.512, (n_as_large + 1) / 100, permuted, 99)
     assert result.summary() == (
         f"The best score of the search was 0.512 (mean under permuted labels 0.3), {stated} for "
-        "better than random labelling (permutation test that repeats the whole search with 99 "
+        "better than chance (permutation test that repeats the whole search with 99 "
         "random labellings, one-sided)."
     )

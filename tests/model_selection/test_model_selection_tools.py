@@ -57,7 +57,7 @@ MAY_SATURATE = pytest.mark.filterwarnings(
 
 @pytest.fixture(scope="module")
 def data():
-    """A target that one sample in six is of, and that is half hidden in noise."""
+    """A target that one item in six is of, and that is half hidden in noise."""
     return make_classification(
         180,
         n_features=6,
@@ -208,7 +208,7 @@ def test_grid_search(output, data):
 
 
 def least_pvalue(cv_results):
-    """Choose the candidate with the smallest geometric mean of its p-values."""
+    """Choose the ranker with the smallest geometric mean of its p-values."""
     return int(np.argmax(cv_results["mean_test_neg_log10_pvalue"]))
 
 
@@ -761,7 +761,7 @@ def test_estimator_without_scores(data):
 def test_k_larger_than_a_fold(data):
     X, y = data
     scoring = make_significance_scorer("recall@100")
-    with pytest.raises(ValueError, match=r"RecallAtK\(k=100\) has a cut-off above the 45 samples"):
+    with pytest.raises(ValueError, match=r"RecallAtK\(k=100\) has a cut-off above the 45 items"):
         cross_val_score(LogisticRegression(), X, y, cv=CV, scoring=scoring, error_score="raise")
 
 

@@ -419,7 +419,7 @@ def test_binary_labels_ignore_the_average(labels, rankings):
 def test_one_label_whose_meaning_is_unknown():
     fitted = GivenScores(classes=("a", "b")).fit(None, None)
     scorer = make_significance_scorer("average_precision_macro")
-    with pytest.raises(ValueError, match="All samples have the label 'a', which may be"):
+    with pytest.raises(ValueError, match="All items have the label 'a', which may be"):
         scorer(fitted, [[0.1], [0.2]], ["a", "a"])
 
 
@@ -787,9 +787,9 @@ def test_saturation_of_weighted_and_averaged_statistics():
             ValueError,
             "average='samples' ranks the classes",
         ),
-        ({"metric": "ndcg@0"}, ValueError, "k must be at least 1 as a number of samples; got 0"),
+        ({"metric": "ndcg@0"}, ValueError, "k must be at least 1 as a number of items; got 0"),
         ({"metric": "ndcg@1.5"}, ValueError, "k as a float is a fraction.*got 1.5"),
-        ({"metric": "ndcg@ten"}, ValueError, "the cut-off after the @ must be a number of samples"),
+        ({"metric": "ndcg@ten"}, ValueError, "the cut-off after the @ must be a number of items"),
         ({"n_resamples": 0}, ValueError, "n_resamples must be at least 1; got 0"),
         ({"n_resamples": 9.5}, TypeError, "n_resamples must be an integer; got 9.5"),
         ({"random_state": -1}, ValueError, "random_state must be at least 0; got -1"),
@@ -831,9 +831,7 @@ def test_metric_without_k(metric):
 )
 def test_k_larger_than_a_fold(metric):
     scorer = make_significance_scorer(f"{metric}@20")
-    with pytest.raises(
-        ValueError, match=r"k=20.* a cut-off above the 8 samples of this fold.*@0\.1"
-    ):
+    with pytest.raises(ValueError, match=r"k=20.* a cut-off above the 8 items of this fold.*@0\.1"):
         score(scorer, [0, 1] * 4, np.arange(8.0))
 
 

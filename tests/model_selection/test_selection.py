@@ -1,4 +1,4 @@
-"""The best of several candidates: adjusted p-values against enumeration, inputs and messages."""
+"""The best of several rankers: adjusted p-values against enumeration, inputs and messages."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def all_labellings(n_samples, n_positives):
 
 @cache
 def all_values(name, y_score, n_positives):
-    """Values of a metric for every labelling of samples with these scores."""
+    """Values of a metric for every labelling of items with these scores."""
     metric = slow_metric(name, len(y_score), n_positives)
     labellings, scores = all_labellings(len(y_score), n_positives), np.array(y_score)
     # Items of one score are interchangeable: one value for each number of positives at each score.
@@ -630,7 +630,7 @@ def test_result():
     )
     frame = result.to_frame()
     assert list(frame.columns) == [
-        "candidate",
+        "ranker",
         "statistic",
         "zscore",
         "pvalue",
@@ -641,13 +641,13 @@ def test_result():
     assert result.best_name == f"model {best}"
     assert result.metric == AveragePrecision()
     assert result.summary() == (
-        f"Of 5 candidates model {best} was best, with average precision "
+        f"Of 5 rankers model {best} was best, with average precision "
         f"{result.statistic[best]:.3g} (z = {result.zscore[best]:.2f}); p ≤ "
-        f"{result.pvalue[best]:.4f} against random labelling, adjusted for the choice "
-        "among all candidates (single-step maxT with 499 random labellings; "
-        "12 positives among 120 samples)."
+        f"{result.pvalue[best]:.4f} against chance, adjusted for the choice "
+        "among all rankers (single-step maxT with 499 random labellings; "
+        "12 positives among 120 items)."
     )
-    assert frame["candidate"].tolist() == list(named)
+    assert frame["ranker"].tolist() == list(named)
     assert_array_equal(frame["pvalue"], result.pvalue)
 
 
@@ -729,7 +729,7 @@ def test_labels_of_one_class(metric, label):
     metric = with_cut_off(metric, 2)
     scores = np.random.default_rng(0).integers(4, size=(9, 3))
     message = (
-        f"^y_true contains only one class, {9 * label} positives among 9 samples: no candidate can "
+        f"^y_true contains only one class, {9 * label} positives among 9 items: no ranker can "
         r"be better than chance, and all p-values are 1\.$"
     )
     with pytest.warns(UndefinedMetricWarning, match=message):
@@ -748,34 +748,34 @@ TWO = [[1.0, 2.0], [3.0, 1.0], [2.0, 0.0], [0.0, 4.0]]
 @pytest.mark.parametrize(
     ("y_true", "y_score", "error", "message"),
     [
-        (Ranking.from_counts([1, 1], [1, 0]), None, TypeError, "does not identify the samples"),
+        (Ranking.from_counts([1, 1], [1, 0]), None, TypeError, "does not identify the items"),
         (LogisticRegression(), TWO, TypeError, "got an estimator.* is not a scorer"),
-        ([0, 1, 0, 1], [1, 2, 3, 4], ValueError, r"got shape \(4,\): for a single candidate pass"),
+        ([0, 1, 0, 1], [1, 2, 3, 4], ValueError, r"got shape \(4,\): for a single ranker pass"),
         ([0, 1, 0, 1], 3.0, ValueError, r"got shape \(\): for a single"),
         ([0, 1, 0, 1], np.zeros((4, 2, 2)), ValueError, r"got shape \(4, 2, 2\)"),
-        ([0, 1, 0, 1], np.zeros((2, 4)), ValueError, r"of the 4 samples.*pass y_score.T if its"),
+        ([0, 1, 0, 1], np.zeros((2, 4)), ValueError, r"of the 4 items.*pass y_score.T if its"),
         ([0, 1, 0, 1], [[1], [1, 2], [3], [4]], ValueError, "cannot be read as a table"),
-        ([0, 1, 0, 1], {}, ValueError, "y_score contains no candidate"),
-        ([0, 1, 0, 1], np.zeros((4, 0)), ValueError, "y_score contains no candidate"),
+        ([0, 1, 0, 1], {}, ValueError, "y_score contains no ranker"),
+        ([0, 1, 0, 1], np.zeros((4, 0)), ValueError, "y_score contains no ranker"),
         (
             [0, 1, 0, 1],
             pd.DataFrame(TWO, columns=["a", "a"]),
             ValueError,
-            "several candidates named 'a'; rename",
+            "several rankers named 'a'; rename",
         ),
-        ([0, 1, 0, 1], {"a": [1, 2, 3]}, ValueError, "Candidate 'a': .*4 labels and 3 scores"),
+        ([0, 1, 0, 1], {"a": [1, 2, 3]}, ValueError, "Ranker 'a': .*4 labels and 3 scores"),
         (
             [0, 1, 0, 1],
             {"a": [1, 2, 3, 4], "b": [1, 2, math.nan, 4]},
             ValueError,
-            "Candidate 'b': y_score must be finite",
+            "Ranker 'b': y_score must be finite",
         ),
-        ([0, 1, 0, 1], {"b": list("wxyz")}, TypeError, "Candidate 'b': y_score must hold real num"),
+        ([0, 1, 0, 1], {"b": list("wxyz")}, TypeError, "Ranker 'b': y_score must hold real num"),
         (
             [0, 1, 0, 1],
             np.ma.masked_equal(TWO, 4.0),
             ValueError,
-            "Candidate 1: y_score holds masked",
+            "Ranker 1: y_score holds masked",
         ),
         ([0, 1, 2, 1], TWO, ValueError, "^y_true holds 3 different labels"),
         (["a", "b", "a", "b"], TWO, ValueError, "^pos_label=1 is not a label of y_true"),

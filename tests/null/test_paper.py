@@ -17,7 +17,7 @@ from sklearn.metrics import average_precision_score
 from sklearn_rankinf import Ranking, ap_null_distribution, average_precision_test
 
 WORKED = np.array([1, 1, 0, 1, 0, 0, 0, 0])
-"""Eight items, best first, with targets at ranks 1, 2 and 4."""
+"""Eight items, best first, with positives at ranks 1, 2 and 4."""
 
 
 # ---------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ Z = 4.5
 
 
 def classes(n_samples, strata, clusters):
-    """Clusters, as lists of samples, by their stratum and size."""
+    """Clusters, as lists of items, by their stratum and size."""
     members = defaultdict(list)
     for sample in range(n_samples):
         members[sample if clusters is None else clusters[sample]].append(sample)
@@ -76,7 +76,7 @@ def classes(n_samples, strata, clusters):
 
 
 def row_orders(n_samples, strata, clusters):
-    """Every way to fill the samples with the rows of others of their class."""
+    """Every way to fill the items with the rows of others of their class."""
     options = [list(itertools.permutations(own)) for own in classes(n_samples, strata, clusters)]
     originals = classes(n_samples, strata, clusters)
     for chosen in itertools.product(*options):
@@ -126,7 +126,7 @@ def quiet(test, *args, **options):
 
 
 def problem(n_scores, seed=0):
-    """Twelve samples in two strata with clusters of one, two and three."""
+    """Twelve items in two strata with clusters of one, two and three."""
     rng = np.random.default_rng(seed)
     sizes = {"a": [1, 1, 1, 2, 2], "b": [1, 1, 3]}
     strata, clusters, labels = [], [], []
@@ -381,12 +381,12 @@ Y, SCORES = [1, 0, 1, 0], [4, 3, 2, 1]
         (
             {"strata": [1, 2, 3]},
             ValueError,
-            "strata must contain the stratum of each of the 4 samples; it has 3 entries.",
+            "strata must contain the stratum of each of the 4 items; it has 3 entries.",
         ),
         (
             {"clusters": [1, None, 2, 2]},
             ValueError,
-            "clusters lacks a cluster in row 1, where it is None: pass a cluster for every sample",
+            "clusters lacks a cluster in row 1, where it is None: pass a cluster for every item",
         ),
         (
             {"strata": [1.0, 2.0, float("nan"), 2.0]},
@@ -403,16 +403,16 @@ Y, SCORES = [1, 0, 1, 0], [4, 3, 2, 1]
             TypeError,
             r"strata must be hashable; got \[1\] of type list in row 0: use a tuple",
         ),
-        ({"strata": "abab"}, TypeError, "strata must hold the stratum of each sample; got 'abab'"),
+        ({"strata": "abab"}, TypeError, "strata must hold the stratum of each item; got 'abab'"),
         (
             {"clusters": 3},
             TypeError,
-            "clusters must hold the cluster of each sample; got 3 of type",
+            "clusters must hold the cluster of each item; got 3 of type",
         ),
         (
             {"clusters": np.array(3)},
             TypeError,
-            r"clusters must hold the cluster of each sample; got array\(3\) of type ndarray.",
+            r"clusters must hold the cluster of each item; got array\(3\) of type ndarray.",
         ),
         (
             {"clusters": ["p", "p", "q", "r"]},
@@ -480,7 +480,7 @@ def test_few_labellings_of_strata():
     y_true, y_score, strata = [1, 0, 0, 1, 0, 0, 0], np.arange(7.0), list("aaabbcc")
     _, message = labelling_warning(y_true, y_score, strata=strata)
     assert message == (
-        "strata leave 6 different labellings, so that no p-value can be below 0.17: 2 of 7 samples "
+        "strata leave 6 different labellings, so that no p-value can be below 0.17: 2 of 7 items "
         "keep their label, because all others in their stratum have the same label."
     )
     assert len({tuple(y) for y in labellings(y_true, strata, None)}) == 6
@@ -497,7 +497,7 @@ def test_few_labellings_of_clusters():
     result, message = labelling_warning(y_true, y_score, clusters=[0, 0, 1, 1, 1, 2])
     assert message == (
         "clusters leave no labelling but the observed one, so that no p-value can be below 1: 6 of "
-        "6 samples keep their label, because all others in clusters of the same size have the same "
+        "6 items keep their label, because all others in clusters of the same size have the same "
         "label."
     )
     assert result.pvalue == 1.0
@@ -512,7 +512,7 @@ def test_few_labellings_of_clusters():
 def test_few_labellings_of_few_samples():
     _, message = labelling_warning(Y, SCORES, clusters=[1, 2, 3, 4])
     assert message == (
-        "So few samples leave 6 different labellings, so that no p-value can be below 0.17."
+        "So few items leave 6 different labellings, so that no p-value can be below 0.17."
     )
 
 

@@ -1,4 +1,4 @@
-"""Labels that are shifted along a series, or permuted in blocks of consecutive samples.
+"""Labels that are shifted along a series, or permuted in blocks of consecutive items.
 
 P-values are compared with those of all labellings, each made by `numpy.roll` or by `itertools` and
 evaluated by scikit-learn or by this package's scores.
@@ -102,7 +102,7 @@ def all_shifts(rows, times, strata=None):
 
 
 def blocks_of(times, length, strata=None):
-    """Numbers of the blocks of so many consecutive samples of each series."""
+    """Numbers of the blocks of so many consecutive items of each series."""
     strata = np.zeros(len(times), dtype=int) if strata is None else strata
     blocks = np.empty(len(times), dtype=int)
     for stratum in np.unique(strata):
@@ -366,7 +366,7 @@ def test_few_orders_of_blocks():
     y_true = [1, 1, 0, 0, 0, 0, 1]
     with pytest.warns(UserWarning, match="blocks leave 3 different labellings") as caught:
         metric_test(y_true, np.arange(7.0), order=range(7), clusters=[*"aabbccd"])
-    assert "1 of 7 samples keep their label, because all others in blocks of the same size" in str(
+    assert "1 of 7 items keep their label, because all others in blocks of the same size" in str(
         caught[0].message
     )
 
@@ -401,17 +401,17 @@ Y, SCORES = [1, 0, 1, 0], [4, 3, 2, 1]
         (
             {"order": "0123"},
             TypeError,
-            "order must contain the time or position of each sample; got",
+            "order must contain the time or position of each item; got",
         ),
         (
             {"order": 3},
             TypeError,
-            "order must contain the time or position of each sample; got 3 of",
+            "order must contain the time or position of each item; got 3 of",
         ),
         (
             {"order": [1, 2, 3]},
             ValueError,
-            r"order must contain the time or position of each of the 4 samples; got an array of "
+            r"order must contain the time or position of each of the 4 items; got an array of "
             r"shape \(3,\)",
         ),
         (
@@ -422,7 +422,7 @@ Y, SCORES = [1, 0, 1, 0], [4, 3, 2, 1]
         (
             {"order": [1.0, 2.0, math.nan, 4.0]},
             ValueError,
-            "order is missing in row 2; omit samples without order",
+            "order is missing in row 2; omit items without order",
         ),
         (
             {"order": np.array(["2020-01-01", "NaT", "2020-01-02", "2020-01-03"], "datetime64[D]")},
@@ -442,23 +442,23 @@ Y, SCORES = [1, 0, 1, 0], [4, 3, 2, 1]
         (
             {"order": [5, 7, 5, 9]},
             ValueError,
-            "order must be different for all samples unless strata separate several series; rows 0 "
+            "order must be different for all items unless strata separate several series; rows 0 "
             "and 2 both have 5",
         ),
         (
             {"order": [5, 7, 6, 7], "strata": [0, 1, 0, 1]},
             ValueError,
-            "order must be different for all samples within a stratum; rows 1 and 3 both have 7",
+            "order must be different for all items within a stratum; rows 1 and 3 both have 7",
         ),
         (
             {"order": [1, 2, 3, 4], "clusters": [*"abab"]},
             ValueError,
-            "Cluster 'a' is not a block of consecutive samples of one series",
+            "Cluster 'a' is not a block of consecutive items of one series",
         ),
         (
             {"order": [1, 2, 3, 4], "clusters": [*"abbc"], "strata": [0, 0, 1, 1]},
             ValueError,
-            "Cluster 'b' is not a block of consecutive samples of one series",
+            "Cluster 'b' is not a block of consecutive items of one series",
         ),
         (
             {"order": [1, 2, 3, 4], "method": "analytic"},

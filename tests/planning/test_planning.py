@@ -318,9 +318,7 @@ def test_many_placements_are_not_listed_where_no_value_is_significant():
     assert (result.power, result.standard_error, result.method) == (0.0, 0.0, "simulation")
     assert result.mean == pytest.approx(4 * 10 / (4 * 10 + 30), abs=4 * result.mean_standard_error)
     assert 0 < result.mean_standard_error < 0.006
-    with pytest.raises(
-        ValueError, match="placements of 10 positives among 40 samples are too many"
-    ):
+    with pytest.raises(ValueError, match="placements of 10 positives among 40 items are too many"):
         metric_power(40, 10, auc=0.8, metric="average_precision@1", method="analytic")
     assert min_detectable_odds(40, 10, metric="average_precision@1") == math.inf
 
@@ -610,7 +608,7 @@ EFFECT = "Pass exactly one of odds and auc"
             {"odds": 2.0, "method": "analytic"},
             ValueError,
             "not available for average precision here, because the placements of "
-            r"10 positives among 100 samples are too many to be listed \(more than 200000\)",
+            r"10 positives among 100 items are too many to be listed \(more than 200000\)",
         ),
         (
             {"auc": 0.7, "method": "analytic", "model": "binormal"},
@@ -676,7 +674,7 @@ def test_errors_of_simulated_data_sets():
         ("confidence_level", 1.0, "confidence_level must lie between 0 and 1"),
         ("method", "x", "method must be one of 'auto', 'influence'"),
         ("n_resamples", 1, "n_resamples must be at least 2"),
-        ("metric", "reciprocal_rank", "Reciprocal rank of one ranking depends on a single sample"),
+        ("metric", "reciprocal_rank", "Reciprocal rank of one ranking depends on a single item"),
     ):
         with pytest.raises(ValueError, match=message):
             metric_interval_width(50, 10, **({"auc": 0.7} | {name: value}))
@@ -778,7 +776,7 @@ def test_progress_of_the_search_is_printed_on_request(capsys):
     assert capsys.readouterr().out == ""
     assert min_positives(**options, verbose=1) == silent
     lines = capsys.readouterr().out.splitlines()
-    assert f"[min_positives] {silent} positives among {5 * silent} samples" in lines
+    assert f"[min_positives] {silent} positives among {5 * silent} items" in lines
     assert len(set(lines)) > 1
     with pytest.raises(ValueError, match="verbose must be at least 0; got -1"):
         min_positives(**options, verbose=-1)

@@ -332,7 +332,7 @@ def test_estimator_with_several_outputs():
 
 @of_scores
 def test_wrong_estimators_are_refused(kind):
-    message = "NearestNeighbors has no decision_function or predict_proba to rank samples"
+    message = "NearestNeighbors has no decision_function or predict_proba to rank items"
     with pytest.raises(TypeError, match=message):
         kind.from_estimator({**MODELS, "near": NearestNeighbors().fit(X)}, X, Y)
     message = "pos_label='x' is not one of the classes of LogisticRegression: False, True"

@@ -426,18 +426,18 @@ WRONG = {
         r"y_score must be one-dimensional; got shape \(4, 2\): .*predict_proba",
     ),
     "scalar": (LABELS.sum(), GOOD, ValueError, r"y_true must be a one-dimensional array-like"),
-    "empty": (LABELS[:0], GOOD[:0], ValueError, r"y_true is empty: at least one sample"),
+    "empty": (LABELS[:0], GOOD[:0], ValueError, r"y_true is empty: at least one item"),
     "nothing left": (
         LABELS[LABELS > 1],
         GOOD[GOOD > 1],
         ValueError,
-        r"y_true is empty: at least one sample",
+        r"y_true is empty: at least one item",
     ),
     "nan": (
         LABELS,
         cut([0.1, 0.2, 0.3, np.nan], 2),
         ValueError,
-        r"In chunk 1: y_score must be finite; got nan at position 1: drop such samples",
+        r"In chunk 1: y_score must be finite; got nan at position 1: drop such items",
     ),
     "infinite": (
         LABELS,

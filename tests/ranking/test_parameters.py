@@ -474,7 +474,7 @@ class ResolvedShare(TopShare):
 
 def test_a_fraction_in_a_metric_that_does_not_convert_it_is_refused():
     message = (
-        r"metric=TopShare\(k=0\.25\) needs k as a number of samples; got the fraction k=0\.25: "
+        r"metric=TopShare\(k=0\.25\) needs k as a number of items; got the fraction k=0\.25: "
         r"pass an int, or define at\(n_samples\) in that class"
     )
     for call in (
@@ -491,7 +491,7 @@ def test_a_fraction_in_a_metric_that_does_not_convert_it_is_refused():
     for metric in (TopShare(3), TopShare(np.uint8(3)), ResolvedShare(0.25)):
         result = metric_test(*DATA, metric=metric)
         assert (result.statistic, result.pvalue) == pytest.approx((0.5, expected.pvalue))
-    with pytest.raises(ValueError, match="k must be at least 1 as a number of samples; got 0"):
+    with pytest.raises(ValueError, match="k must be at least 1 as a number of items; got 0"):
         metric_test(*DATA, metric=TopShare(0))
 
 

@@ -219,7 +219,7 @@ def as_exact(values):
     return [Fraction(v) for v in exact]
 
 
-@pytest.mark.filterwarnings("ignore:So few samples")
+@pytest.mark.filterwarnings("ignore:So few items")
 @pytest.mark.parametrize("y_score", EXACT_SCORES.values(), ids=EXACT_SCORES.keys())
 def test_scores_are_ranked_by_exact_comparison(y_score):
     sizes, hits = by_sorting(LABELS, as_exact(y_score))
@@ -752,8 +752,8 @@ WRONG_SCORES = {
         ValueError,
         r"y_score holds masked values: drop them",
     ),
-    "empty": ([], [], ValueError, r"y_true is empty: at least one sample is needed"),
-    "empty scores": ([0, 1], [], ValueError, r"y_score is empty: at least one sample is needed"),
+    "empty": ([], [], ValueError, r"y_true is empty: at least one item is needed"),
+    "empty scores": ([0, 1], [], ValueError, r"y_score is empty: at least one item is needed"),
 }
 
 WRONG_LABELS = {
@@ -865,7 +865,7 @@ WRONG_LABELS = {
         [[0, 1], [1, 1], [0, 0]],
         1,
         ValueError,
-        r"y_true must be one-dimensional; got shape \(3, 2\): for multilabel targets call once",
+        r"y_true must be one-dimensional; got shape \(3, 2\): for multilabel positives call once",
     ),
     "pos_label missing": (
         ["no", "yes", "no"],
@@ -945,8 +945,8 @@ def test_long_list_of_labels_is_cut():
         ([1, 2], ["1", "1"], TypeError, r"hits must hold integers; got values of type <U1"),
         ([1, 2], [1, None], TypeError, r"hits must hold integers; got None at position 1"),
         (np.array([1, 2.5], dtype=object), [1, 1], TypeError, r"integers; got 2.5 at position 1"),
-        ([], [], ValueError, r"tie_sizes is empty: at least one sample is needed"),
-        ([1], [], ValueError, r"hits is empty: at least one sample is needed"),
+        ([], [], ValueError, r"tie_sizes is empty: at least one item is needed"),
+        ([1], [], ValueError, r"hits is empty: at least one item is needed"),
         (3, 1, ValueError, r"tie_sizes must be a one-dimensional array-like; got 3 of type int"),
         ([[1, 2], [1, 2]], [1, 2], ValueError, r"got shape \(2, 2\): pass one count per block"),
     ],

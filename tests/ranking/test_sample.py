@@ -77,7 +77,7 @@ def test_a_ranking_without_its_items():
     assert (sample.n_items, sample.n_positives) == (3, 1)
     with pytest.raises(TypeError, match="clusters needs y_true and y_score, because a Ranking"):
         Sample.read(ranking, None, clusters=[1, 2, 3])
-    with pytest.raises(TypeError, match="y_true is a Ranking, which does not identify the samples"):
+    with pytest.raises(TypeError, match="y_true is a Ranking, which does not identify the items"):
         Sample.read(ranking, {"a": SCORES}, columns="rankers")
 
 
@@ -88,16 +88,16 @@ def test_a_ranking_without_its_items():
         (([1, 0], [1.0, math.nan]), {}, ValueError, "y_score must be finite; got nan at positi"),
         (([1, 0], None), {}, TypeError, "y_score is missing: pass the scores with y_true"),
         (([1, 0, 2], [1, 2, 3]), {}, ValueError, "y_true holds 3 different labels"),
-        (([1, 0], {}), {"columns": "rankers"}, ValueError, "y_score contains no candidate"),
+        (([1, 0], {}), {"columns": "rankers"}, ValueError, "y_score contains no ranker"),
         (
             ([1, 0], {"a": [1, 2], "b": [1, None]}),
             {"columns": "rankers"},
             ValueError,
-            "Candidate 'b': y_score must hold numbers",
+            "Ranker 'b': y_score must hold numbers",
         ),
         (([1, 0], [1, 2]), {"clusters": [1]}, ValueError, "clusters must contain the cluster of"),
         (([1, 0], [1, 2]), {"groups": [1, None]}, ValueError, "groups lacks a query in row 1"),
-        (([1, 0], [1, 2]), {"order": [1, 1]}, ValueError, "order must be different for all samp"),
+        (([1, 0], [1, 2]), {"order": [1, 1]}, ValueError, "order must be different for all item"),
         (([1, 0], [1, 2]), {"sample_weight": [0, 0]}, ValueError, "sample_weight is 0 for all 2"),
     ],
 )
@@ -134,7 +134,7 @@ def test_what_may_be_exchanged():
         Design.read(4, clusters=[*"baba"]).exchangeable(labels)
     with pytest.raises(ValueError, match="Cluster 'b' lies in several strata"):
         Design.read(4, clusters=[*"aabb"], strata=[1, 1, 1, 2]).exchangeable(labels)
-    with pytest.raises(ValueError, match="Cluster 'a' is not a block of consecutive samples"):
+    with pytest.raises(ValueError, match="Cluster 'a' is not a block of consecutive items"):
         Design.read(4, order=range(4), clusters=[*"abba"]).exchangeable(labels)
 
 

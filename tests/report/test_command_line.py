@@ -141,7 +141,7 @@ def test_demo_ends_with_the_best_ranker_and_sentences_for_a_paper(demo, table):
     assert "Not established: amount of ink better than chance;" in flat
     end = flat.split("Sentences for a paper ")[1]
     assert end.startswith(f"{best}: Average precision was {float(table[best][0]):.3g} (95 % confid")
-    assert f" p = {table[best][3]} for better than random labelling (exact test" in end
+    assert f" p = {table[best][3]} for better than chance (exact test" in end
     assert end.endswith(compared.summary())
 
 
@@ -277,7 +277,7 @@ def test_report_prints_the_results_of_the_tests(frame, csv, capsys):
                 f"{at_k.hits / (15 * k / 200):.2f}",
                 format_pvalue(at_k.log10_pvalue),
             ]
-    assert text.startswith("Rank significance report\n15 positives among 200 samples (7.5 %)")
+    assert text.startswith("Rank significance report\n15 positives among 200 items (7.5 %)")
     assert "\n\nConclusion\n  The best ranking is s 2/b, with the largest average" in text
     assert "Hits among the first 50" in text
     assert "* A block of equal scores contains the cut-off" in text
@@ -398,7 +398,7 @@ def test_report_hints_at_a_reversed_direction(tmp_path, capsys):
         assert rows[name] == pytest.approx(lower, abs=4 * error)
     assert rows["reversed"] < 0.05 < min(rows["noise"], rows["good"])
     assert hints == [("reversed", f"{rows['reversed']:.2g}")]
-    assert "  worse-than-chance (reversed): The ranking is worse than a random order" in text
+    assert "  worse-than-chance (reversed): The ranking is worse than chance" in text
     assert "negate the scores if smaller scores do" in flat
 
 
@@ -458,12 +458,12 @@ WRONG_REPORTS = {
     "strings": (["--label", "name"], "'active', 'decoy': give the positive one with --pos-label."),
     "pos_label": (["--pos-label", "x"], "the labels 0, 1: --pos-label x is not one of them."),
     "large k": (["--k", "201"], "k must be between 1 and n_samples=200; got 201."),
-    "small k": (["--k", "0"], "k must be at least 1 as a number of samples; got 0."),
+    "small k": (["--k", "0"], "k must be at least 1 as a number of items; got 0."),
     "metric": (["--metric", "auc"], r"metric='auc' is unknown: did you mean 'roc_auc'\?$"),
     "metric at k": (["--metric", "recall"], "recall needs a cut-off"),
     "prevalence": (["--prevalence", "0.001"], "too few for a value: at least 2000 negatives"),
     "value alone": (["--value", "3"], "value=3.0 and cost=None: pass both"),
-    "float k": (["--k", "1.5"], "k as a float is a fraction of the samples .*; got 1.5."),
+    "float k": (["--k", "1.5"], "k as a float is a fraction of the items .*; got 1.5."),
 }
 
 

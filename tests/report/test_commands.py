@@ -85,7 +85,7 @@ def test_curve_in_json_with_a_picture(path, scores, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--max-rank", "0"], "max_rank must be at least 1 as a number of samples; got 0"),
+        (["--max-rank", "0"], "max_rank must be at least 1 as a number of items; got 0"),
         (["--max-rank", "301"], "max_rank must be between 1 and n_samples=300; got 301"),
         (["--alpha", "1.5"], "alpha must lie between 0 and 1"),
         (["--score", "nothing"], "has no column 'nothing'"),
@@ -98,7 +98,7 @@ def test_curve_refuses(path, options, message, capsys):
 
 RECALL = {"metric": "recall@30"}
 WALLENIUS = (
-    "The model of the rankings is wallenius: the odds of a target against another item are the "
+    "The model of the rankings is wallenius: the odds of a positive against another item are the "
     "same at every rank."
 )
 
@@ -111,9 +111,9 @@ def test_plan_for_given_sizes(capsys):
     odds = min_detectable_odds(300, 15, **RECALL, power=0.7)
     needed = min_positives(prevalence=0.05, metric="recall@0.1", auc=0.75, power=0.7)
     assert text == unwrapped(
-        f"""{power.summary()} With 15 targets among 300 items, the smallest effect detected by
+        f"""{power.summary()} With 15 positives among 300 items, the smallest effect detected by
         recall at 30 at the level 0.05 with a power of 0.7 has odds of {odds:.3g} (AUC
-        {odds / (1 + odds):.3g}). With a prevalence of 0.05, a study needs {needed} targets among
+        {odds / (1 + odds):.3g}). With a prevalence of 0.05, a study needs {needed} positives among
         {round(needed / 0.05)} items to detect odds of 3 (AUC 0.75) by recall at 10 % at the level
         0.05 with a power of 0.7. {WALLENIUS}"""
     )
@@ -131,7 +131,7 @@ def test_plan_shows_its_progress_on_a_terminal(capsys, monkeypatch):
     start, *tried = shown.err.splitlines()
     assert start == "rankinf: searching for the smallest detectable effect"
     needed = json.loads(plain.out)["min_positives"]
-    assert f"[min_positives] {needed} positives among {5 * needed} samples" in tried
+    assert f"[min_positives] {needed} positives among {5 * needed} items" in tried
 
 
 def test_plan_without_an_effect_or_without_sizes(capsys):
@@ -144,7 +144,7 @@ def test_plan_without_an_effect_or_without_sizes(capsys):
     assert json.loads(capsys.readouterr().out) == {"min_positives": needed}
     assert main(["plan", "--n", "5", "--m", "1"]) == 0
     assert unwrapped(capsys.readouterr().out) == (
-        "With 1 target among 5 items, no effect, however large, is detected by average precision "
+        "With 1 positive among 5 items, no effect, however large, is detected by average precision "
         f"at the level 0.05 with a power of 0.8. {WALLENIUS}"
     )
 
@@ -156,9 +156,9 @@ def test_plan_for_another_model(capsys):
     options = {"metric": "recall@0.05", "alpha": 0.01, "power": 0.6}
     needed = min_positives(prevalence=0.1, auc=0.7, model="binormal", **options)
     assert unwrapped(capsys.readouterr().out) == (
-        f"With a prevalence of 0.1, a study needs {needed} targets among {10 * needed} items to "
+        f"With a prevalence of 0.1, a study needs {needed} positives among {10 * needed} items to "
         "detect odds of 2.33 (AUC 0.7) by recall at 5 % at the level 0.01 with a power of 0.6. "
-        "The model of the rankings is binormal: the scores of targets and of other items have "
+        "The model of the rankings is binormal: the scores of positives and of other items have "
         "normal distributions."
     )
     assert main([*command, *hits, "--odds", "3", "--json"]) == 0
@@ -460,8 +460,8 @@ def test_compare_warns_of_reversed_scores(three, scores, capsys, tmp_path, unit)
     command = ["compare", path, "--label", "hit", *unit, "--score", "good"]
     assert main([*command, "--score", "energy"]) == 0
     assert capsys.readouterr().err == (
-        "rankinf compare: warning: 'energy' is significantly worse than a random order: if smaller "
-        "scores mean targets, give it with --lower-score; check --pos-label too.\n"
+        "rankinf compare: warning: 'energy' is significantly worse than chance: if smaller "
+        "scores mean positives, give it with --lower-score; check --pos-label too.\n"
     )
     assert main([*command, "--score", "third", "--lower-score", "energy"]) == 0
     # Five queries are too few for a comparison of three, which is another warning.
@@ -673,7 +673,7 @@ def test_report_over_queries_by_other_metrics(three, scores, capsys):
         (["--metric", "recall"], "recall needs a cut-off"),
         (["--metric", "roc_auc@10"], "roc_auc has no cut-off; pass metric='roc_auc'"),
         (["--metric", "auc"], "did you mean 'roc_auc'"),
-        (["--metric", "ndcg@0"], "k must be at least 1 as a number of samples; got 0"),
+        (["--metric", "ndcg@0"], "k must be at least 1 as a number of items; got 0"),
     ],
 )
 def test_report_over_queries_refuses(three, capsys, options, message):

@@ -331,7 +331,7 @@ def test_clusters_with_different_labels_have_intervals_and_comparisons(n_rankers
                 assert math.isnan(getattr(part, name))
         assert math.isnan(found.pvalue_less)
     text = report.to_text()
-    assert "was not tested against chance, because samples of one cluster have" in text
+    assert "was not tested against chance, because items of one cluster have" in text
     assert "nan" not in text
     conclusion, others = text.split("\nAverage precision\n")
     assert " p = " not in conclusion
@@ -394,7 +394,7 @@ def test_one_positive(scores):
 def test_large_k_are_left_out_with_a_note():
     report = rank_significance_report(Y, GOOD, k=[10, 251, 0.04, N, 900])
     assert [at_k.k for at_k in report.rankers[0].at_k] == [10, N]
-    assert report.notes[0] == f"k = 251, 900 was left out: there are only {N} samples."
+    assert report.notes[0] == f"k = 251, 900 was left out: there are only {N} items."
     assert rank_significance_report(Y, GOOD, k=()).rankers[0].at_k == ()
     assert "Hits among" not in rank_significance_report(Y, GOOD, k=()).to_text()
 
@@ -423,7 +423,7 @@ def test_a_metric_without_standard_error():
     report = rank_significance_report(Y, THREE, k=10, metric="reciprocal_rank")
     assert report.comparison is None
     assert {ranker.interval for ranker in report.rankers} == {None}
-    assert "Reciprocal rank of one ranking depends on a single sample" in report.notes[0]
+    assert "Reciprocal rank of one ranking depends on a single item" in report.notes[0]
     assert "not compared because reciprocal rank has no standard error" in report.notes[-1]
     assert rank_significance_report(
         Y, {"a": GOOD, "b": NOISE}, k=10, metric="reciprocal_rank", n_resamples=99
@@ -440,7 +440,7 @@ def test_missing_clusters_are_requested(three):
 @pytest.mark.parametrize(
     ("arguments", "options", "error", "message"),
     [
-        ((Y, GOOD), {"k": 0}, ValueError, "k must be at least 1 as a number of samples; got 0"),
+        ((Y, GOOD), {"k": 0}, ValueError, "k must be at least 1 as a number of items; got 0"),
         ((Y, GOOD), {"k": 1.5}, ValueError, "k as a float is a fraction"),
         ((Y, GOOD), {"k": ["ten"]}, TypeError, "k must be an int or a float; got 'ten'"),
         ((Y, GOOD), {"k": None}, TypeError, "k must be a number or a list of numbers; got None"),
@@ -451,11 +451,11 @@ def test_missing_clusters_are_requested(three):
         ((Y, GOOD), {"metric": "auc"}, ValueError, "auc"),
         ((Y,), {}, TypeError, "y_score is missing"),
         ((Y, GOOD[1:]), {}, ValueError, "must have the same length; got 250 labels and 249"),
-        ((Y, {}), {}, ValueError, "contains no candidate"),
-        ((Y, {"a": GOOD, "b": GOOD * np.nan}), {}, ValueError, "Candidate 'b': y_score must be f"),
+        ((Y, {}), {}, ValueError, "contains no ranker"),
+        ((Y, {"a": GOOD, "b": GOOD * np.nan}), {}, ValueError, "Ranker 'b': y_score must be f"),
         ((np.arange(N), GOOD), {}, ValueError, "holds 250 different labels"),
         ((np.where(Y, "a", "b"), GOOD), {}, ValueError, "pos_label=1 is not a label"),
-        ((Y, GOOD), {"clusters": CLUSTERS[1:]}, ValueError, "cluster of each of the 250 samples"),
+        ((Y, GOOD), {"clusters": CLUSTERS[1:]}, ValueError, "cluster of each of the 250 items"),
         ((Ranking([1, 1], [1, 0]),), {"clusters": [0, 1]}, TypeError, "clusters needs y_true"),
         ((Ranking([1, 1], [1, 0]), GOOD), {}, TypeError, "y_score must be left out"),
         ((Y, GOOD), {"prevalence": 1.5}, ValueError, "prevalence must lie between 0 and 1"),
@@ -579,7 +579,10 @@ def test_sentence_to_write_holds_the_interval():
 @pytest.mark.parametrize(
     ("scores", "start"),
     [
-        (GOOD, r"S is better than chance: average precision 0\.\d+, \d+\.\d times the 0\.\d+ of a"),
+        (
+            GOOD,
+            r"S is better than chance: average precision 0\.\d+, \d+\.\d times the 0\.\d+ of",
+        ),
         (NOISE, r"S is not shown to be better than chance: average precision 0\.\d+ against the 0"),
         (-GOOD, r"S is worse than chance: .* for a value this low\. The direction"),
         (NOISE * 0, r"S cannot be tested: its average precision is the same"),
@@ -606,7 +609,7 @@ def test_advice(good, three):
     assert conclusion_of(good).endswith("What to do: work down the list from its top.")
     hits, recall = Y[np.argsort(-GOOD)[:100]].sum(), metric_interval(Y, GOOD, metric=RecallAtK(100))
     assert (
-        f" The first 100 samples contain {hits} of 20 positives, 8.0 by chance: recall is "
+        f" The first 100 items contain {hits} of 20 positives, 8.0 by chance: recall is "
         f"{hits / 20:.3g} (95 % confidence interval {recall.low:.3g} to {recall.high:.3g}); the "
         f"first 10 and 50 contain {Y[np.argsort(-GOOD)[:10]].sum()} and "
         f"{Y[np.argsort(-GOOD)[:50]].sum()}. What"
@@ -642,7 +645,7 @@ def test_ratio_is_that_to_chance():
     ratio = result.statistic / result.null_distribution.mean()
     assert f", {ratio:.1f} times the " in verdict("S", result, 0.05)
     area = metric_test(Y, GOOD, metric="roc_auc")
-    assert "against the 0.5 of a random order" in verdict("S", area, 0.05)
+    assert "against the 0.5 of chance" in verdict("S", area, 0.05)
 
 
 def test_conclusion_on_the_best(three):
@@ -728,7 +731,7 @@ def test_fractions_are_named_with_their_rank():
     assert re.search(r"^50 +\d", one.to_text(), flags=re.MULTILINE)
     several = rank_significance_report(Y, THREE, k=0.1)
     assert "\nHits among the first 25 (10 %)\n" in several.to_text()
-    assert "The first 25 (10 %) samples contain" in conclusion_of(several)
+    assert "The first 25 (10 %) items contain" in conclusion_of(several)
     report = rank_significance_report(Y, {"a": GOOD, "b": NOISE}, k=50, metric=RecallAtK(0.04))
     text = " ".join(report.to_text().split())
     assert text.count("recall at 4 % (k = 10)") >= 3
@@ -746,9 +749,9 @@ def test_cut_offs_in_one_block_are_said_to_have_one_p():
     assert pvalues[10] == pytest.approx(pvalues[50]) == pytest.approx(pvalues[80])
     (message,) = [one.message for one in report.checks if one.code == "ties-across-k"]
     assert message.endswith(
-        " k = 10, 50 and 80 lie in the same block, ranks 1 to 100, whose samples the ranking does "
+        " k = 10, 50 and 80 lie in the same block, ranks 1 to 100, whose items the ranking does "
         "not order: they have the same p. k = 210 and 220 lie in the same block, ranks 201 to 300, "
-        "whose samples the ranking does not order."
+        "whose items the ranking does not order."
     )
     other = rank_significance_report(y_true, score, k=(10, 210))
     (message,) = [one.message for one in other.checks if one.code == "ties-across-k"]

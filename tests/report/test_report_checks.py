@@ -43,13 +43,13 @@ def noise_of(y_true, seed):
 
 # A case for each check, and its expected text.
 CASES = {
-    "one-label": ((np.zeros(50, dtype=int), NOISE[:50]), {"k": 5}, "All 50 samples are negative"),
+    "one-label": ((np.zeros(50, dtype=int), NOISE[:50]), {"k": 5}, "All 50 items are negative"),
     "labels-1-2": ((2 - Y, GOOD), {}, "labels are 1 and 2, and 1 was used"),
     "positives-in-majority": ((1 - Y, -GOOD), {}, "276 of 300"),
     "enriched-sample": (
         (Y_OF_CLUSTERS, SCORE_OF_CLUSTERS),
         {},
-        r"^25 % of the samples are positive: the sample may have been enriched\.$",
+        r"^25 % of the items are positive: the sample may have been enriched\.$",
     ),
     "too-few-to-be-significant": (
         (SMALL, noise_of(SMALL, 0)),
@@ -66,9 +66,9 @@ CASES = {
     "clusters-not-given": ((pd.Series(Y, index=CLUSTERS), GOOD), {}, "index of y_true"),
     "constant-score": ((Y, np.zeros(N)), {}, "All scores are equal"),
     "two-valued-score": ((Y, (GOOD > 1).astype(int)), {}, "only two different values"),
-    "large-tie": ((Y, np.maximum(GOOD, 0.7)), {"k": 5}, "of 300 samples have the same score"),
+    "large-tie": ((Y, np.maximum(GOOD, 0.7)), {"k": 5}, "of 300 items have the same score"),
     "ties-across-k": ((Y, np.round(GOOD)), {"k": [10, 50]}, "contains the cut-off k = 10 and 50"),
-    "worse-than-chance": ((Y, -GOOD), {}, "worse than a random order"),
+    "worse-than-chance": ((Y, -GOOD), {}, "worse than chance"),
     "perfect-ranking": ((Y, 9 * Y + NOISE), {}, "Every positive is above every negative"),
     "repeated-samples": (
         (Y_OF_CLUSTERS, SCORE_OF_CLUSTERS[::3][CLUSTERS]),
@@ -91,7 +91,7 @@ CASES = {
         {"clusters": CLUSTERS, "n_resamples": 19},
         "on both sides of 0.05",
     ),
-    "interval-unreliable": ((FAR, noise_of(FAR, 2) + FAR), {}, "10 positives among 2000 samples"),
+    "interval-unreliable": ((FAR, noise_of(FAR, 2) + FAR), {}, "10 positives among 2000 items"),
     "best-of-several": (
         (Y, {"a": NOISE + 0.5 * Y, "b": noise_of(Y, 0), "c": noise_of(Y, 1)}),
         {},
@@ -202,7 +202,7 @@ def test_interval_of_a_single_positive_is_unreliable_by_any_metric():
     for metric in ("average_precision", RocAuc()):
         _, report = codes_of((SMALL, noise_of(SMALL, 0)), {"k": 5, "metric": metric})
         (found,) = [check for check in report.checks if check.code == "interval-unreliable"]
-        assert "a single sample in a class" in found.message
+        assert "a single item in a class" in found.message
         assert "95 % confidence the" not in report.to_text()
 
 

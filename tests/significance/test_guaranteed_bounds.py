@@ -169,7 +169,7 @@ def test_sentences_do_not_call_a_bound_exact(no_errors):
     result = average_precision_test(Y, SCORES)
     low, high = (f"{limit:.1e}" for limit in result.pvalue_interval())
     text = result.summary()
-    assert f"p ≤ {high}, a guaranteed bound, for better than random labelling" in text
+    assert f"p ≤ {high}, a guaranteed bound, for better than chance" in text
     source = "(upper bound from the exact null distribution"
     assert f"{source}, lower bound {low}, one-sided; 15 positives" in text
     assert "exact test" not in text
@@ -422,7 +422,7 @@ def test_reports(no_errors):
     assert other.pvalue <= 1.0
     text = " ".join(report.to_text().split())
     assert f"p ≤ {test.pvalue:.1e}, a guaranteed bound." in text
-    assert f"p ≤ {test.pvalue:.1e}, a guaranteed bound, for better than random" in text
+    assert f"p ≤ {test.pvalue:.1e}, a guaranteed bound, for better than chance" in text
     assert f"≤ {test.pvalue:.1e} bound" in text
     assert "≤ with the error bound: a guaranteed upper bound of the exact p." in text
     assert "Average precision was" in text

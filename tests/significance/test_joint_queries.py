@@ -295,7 +295,7 @@ def test_queries_that_cannot_vary():
 
 
 def of_ranks(ranks, n=100):
-    """Queries with one positive among n samples: at rank r the p-value is r / n."""
+    """Queries with one positive among n items: at rank r the p-value is r / n."""
     return [Ranking.from_counts([1] * n, (np.arange(1, n + 1) == rank) * 1) for rank in ranks]
 
 
@@ -361,7 +361,7 @@ def test_rankings_have_no_rows(name):
             {"clusters": [0, 1, 1, 2, 3, 4], "strata": [0, 0, 1, 1, 1, 1]},
             "Cluster 1 lies in several strata",
         ),
-        ({"strata": [0, 0, 1]}, "strata must contain the stratum of each of the 6 samples"),
+        ({"strata": [0, 0, 1]}, "strata must contain the stratum of each of the 6 items"),
         (
             {"strata": [0] * 6, "method": "analytic"},
             "method='analytic' is not available for permutation within strata",

@@ -272,11 +272,11 @@ def test_labels_with_pos_label():
         ([["a"], "a", "b", "b"], TypeError, r"hashable; got \['a'\] of type list in row 0"),
         (np.array([["a"], ["a"], ["b"], ["b"]]), TypeError, "of type list in row 0"),
         ([np.arange(2)] * 4, TypeError, "hashable; got array.* of type ndarray in row 0"),
-        (["a", "a", "b"], ValueError, "each of the 4 samples; it has 3 entries"),
-        (["a"] * 5, ValueError, "each of the 4 samples; it has 5 entries"),
-        ([], ValueError, "each of the 4 samples; it has 0 entries"),
-        (7, TypeError, "must hold the query of each sample; got 7 of type int"),
-        ("abab", TypeError, "must hold the query of each sample; got 'abab' of type str"),
+        (["a", "a", "b"], ValueError, "each of the 4 items; it has 3 entries"),
+        (["a"] * 5, ValueError, "each of the 4 items; it has 5 entries"),
+        ([], ValueError, "each of the 4 items; it has 0 entries"),
+        (7, TypeError, "must hold the query of each item; got 7 of type int"),
+        ("abab", TypeError, "must hold the query of each item; got 'abab' of type str"),
     ],
 )
 @pytest.mark.parametrize("function", [average_precision_test, mean_average_precision_score])
@@ -375,7 +375,7 @@ def items(groups):
 
 
 def shared_run(rng, n_samples, n_positives, n_queries, noise, decimals=None):
-    """All queries rank the same samples, with scores that have much in common."""
+    """All queries rank the same items, with scores that have much in common."""
     y_true = rng.permutation(np.arange(n_samples) < n_positives).astype(int)
     common = rng.normal(size=n_samples)
     scores = common + noise * rng.normal(size=(n_queries, n_samples))
@@ -507,7 +507,7 @@ def test_repr_and_sentence():
     )
     assert result.summary() == (
         "Mean average precision over 2 queries was 0.75 (chance 0.51, z = 1.65), p = 0.2500 for "
-        "better than random labelling (exact test, one-sided; 2 positives among 6 samples)."
+        "better than chance (exact test, one-sided; 2 positives among 6 items)."
     )
     assert isinstance(result, QueriesTestResult)
     for name in ("statistic", "pvalue", "log10_pvalue", "zscore", "adjusted_statistic"):

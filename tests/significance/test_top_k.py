@@ -734,9 +734,9 @@ def test_hits_needed_among_very_many():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"k": 0}, ValueError, "k must be at least 1 as a number of samples; got 0"),
+        ({"k": 0}, ValueError, "k must be at least 1 as a number of items; got 0"),
         ({"k": 9}, ValueError, "k must be between 1 and n_samples=8; got 9"),
-        ({"k": 1.0}, ValueError, "k as a float is a fraction of the samples between 0 and 1"),
+        ({"k": 1.0}, ValueError, "k as a float is a fraction of the items between 0 and 1"),
         ({"k": "3"}, TypeError, "k must be an int or a float; got '3' of type str"),
         ({"k": True}, TypeError, "k must be an int or a float; got True of type bool"),
         ({"k": [2, 3]}, TypeError, r"k must be an int or a float; got \[2, 3\]"),
@@ -788,7 +788,7 @@ def test_binomial_is_not_for_average_precision():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"k": 0}, ValueError, "k must be at least 1 as a number of samples; got 0"),
+        ({"k": 0}, ValueError, "k must be at least 1 as a number of items; got 0"),
         ({"k": 3, "alpha": 0.0}, ValueError, "alpha must lie between 0 and 1, exclusive; got 0.0"),
         ({"k": 3, "alpha": [0.1, 1.0]}, ValueError, r"exclusive; got \[0.1, 1.0\]"),
         ({"k": 3, "alpha": np.nan}, ValueError, "exclusive; got nan"),

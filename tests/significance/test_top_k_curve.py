@@ -140,7 +140,7 @@ def test_curve_in_tables_and_words():
     words = curve.summary()
     assert "smallest at k = 6, with 4 of 5 positives where 1.5 are expected: 0.0139" in words
     assert curve.crossovers_simultaneous == [[(6, 6)]]
-    assert "beats random selection up to k = 6 (k = 6; pointwise level 0.0298): any of" in words
+    assert "beats chance up to k = 6 (k = 6; pointwise level 0.0298): any of" in words
     assert curve.crossovers == [[(4, 4), (6, 7)]]
     assert "A single k fixed in advance is significant at k = 4, 6 to 7.\nHits are cumul" in words
 
@@ -157,7 +157,7 @@ def test_words_list_the_first_runs_only():
     shown = ", ".join(f"{first} to {last}" for first, last in runs[:3])
     assert f"at k = {shown} and {len(runs) - 3} more runs." in curve.summary()
     worst = top_k_significance_curve(single(EDEN[::-1]), alpha=(0.05, 1e-9)).summary()
-    assert "the list does not beat random selection at any k" in worst
+    assert "the list does not beat chance at any k" in worst
     assert "A single k fixed in advance is significant at no k." in worst
     assert "At the level 1e-09 over all k no ranking of this size can be significant." in worst
 
@@ -174,7 +174,7 @@ def test_one_class_shows_nothing(hits, words):
     assert_array_equal(curve.pointwise_level, 0.0)
     assert_array_equal(curve.attained_level, 0.0)
     assert curve.crossovers == [[], [], []]
-    assert curve.summary() == f"There are {words} among 5 samples: every ranking is the same."
+    assert curve.summary() == f"There are {words} among 5 items: every ranking is the same."
     result = minimum_hypergeometric_test(single(hits))
     assert result.pvalue == 1.0
     assert result.summary() == curve.summary()
@@ -191,9 +191,9 @@ def test_no_positives_warn():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"max_rank": 0}, ValueError, "max_rank must be at least 1 as a number of samples; got 0"),
+        ({"max_rank": 0}, ValueError, "max_rank must be at least 1 as a number of items; got 0"),
         ({"max_rank": 17}, ValueError, "max_rank must be between 1 and n_samples=16; got 17"),
-        ({"max_rank": 1.5}, ValueError, "max_rank as a float is a fraction of the samples"),
+        ({"max_rank": 1.5}, ValueError, "max_rank as a float is a fraction of the items"),
         ({"max_rank": "9"}, TypeError, "max_rank must be an int or a float; got '9'"),
         ({"alpha": 0.0}, ValueError, "alpha must lie between 0 and 1, exclusive; got 0.0"),
         ({"alpha": [0.1, 1.0]}, ValueError, "alpha must lie between 0 and 1"),
@@ -213,7 +213,7 @@ def test_curve_refuses(options, error, message):
 def test_empty_arrays_and_blocks_beyond_the_last_rank_are_refused(test):
     with pytest.raises(ValueError, match="y_true is empty"):
         test([], [])
-    with pytest.raises(ValueError, match="max_rank=2 is rank 2, within the first 3 samples"):
+    with pytest.raises(ValueError, match="max_rank=2 is rank 2, within the first 3 items"):
         test(Ranking.from_counts([3, 2], [1, 1]), max_rank=2)
 
 
@@ -290,9 +290,9 @@ def test_result_in_tables_and_words():
         "n_samples=20, n_positives=5, min_hits=1, max_rank=20)"
     )
     assert result.summary() == (
-        "The most significant cut-off was k = 6, with 4 positives among the first k samples where "
-        "1.5 are expected, p = 0.0244 for a ranking better than random labelling (exact minimum "
-        "hypergeometric test; 5 positives among 20 samples)."
+        "The most significant cut-off was k = 6, with 4 positives among the first k items where "
+        "1.5 are expected, p = 0.0244 for a ranking better than chance (exact minimum "
+        "hypergeometric test; 5 positives among 20 items)."
     )
     nothing = minimum_hypergeometric_test(single(EDEN), min_hits=5, max_rank=6)
     assert nothing.k is None

@@ -666,7 +666,7 @@ def test_no_samples_of_any_class(average):
 @pytest.mark.parametrize(
     ("weights", "reason"),
     [
-        (lambda rng, y: np.where(y, 3.0, 1.0), "samples with the same label have the same weight"),
+        (lambda rng, y: np.where(y, 3.0, 1.0), "items with the same label have the same weight"),
         (lambda rng, y: rng.random(60) + y, r"a rank test has p = \de-\d+"),
     ],
 )
@@ -719,7 +719,7 @@ def test_weights_that_depend_on_the_scores(follow, sign):
         return
     assert len(found) == 2
     for message in found:
-        assert message.startswith("sample_weight depends on the scores among samples with the same")
+        assert message.startswith("sample_weight depends on the scores among items with the same")
         assert "a rank test has p = " in message
         assert "use method='permutation_of_labels', which permutes only the labels" in message
 
@@ -792,15 +792,15 @@ WEIGHTS = [1.0, 2.0, 3.0, 4.0]
 @pytest.mark.parametrize(
     ("weights", "error", "message"),
     [
-        ([1, 2, 3], ValueError, "got 3 weights and 4 samples"),
+        ([1, 2, 3], ValueError, "got 3 weights and 4 items"),
         ([1, 2, -3, 4], ValueError, r"must not be negative; got -3\.0 at position 2"),
         ([1, 2, math.nan, 4], ValueError, "sample_weight must be finite; got nan at position 2"),
         ([1, 2, math.inf, 4], ValueError, "sample_weight must be finite; got inf at position 2"),
-        ([0, 0, 0, 0], ValueError, "sample_weight is 0 for all 4 samples"),
+        ([0, 0, 0, 0], ValueError, "sample_weight is 0 for all 4 items"),
         (["a", "b", "c", "d"], TypeError, "sample_weight must hold real numbers"),
         (["a", 2, None, 4], (TypeError, ValueError), "sample_weight must hold"),
         (2.0, ValueError, r"sample_weight must be a one-dimensional array-like; got 2\.0"),
-        (np.ones((4, 2)), ValueError, "pass one weight per sample"),
+        (np.ones((4, 2)), ValueError, "pass one weight per item"),
     ],
 )
 @pytest.mark.parametrize("data", [BINARY, CLASSES])

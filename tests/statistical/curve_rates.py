@@ -116,7 +116,7 @@ def curve_coverage(population, n_samples, n_positives, n_data_sets, rng):
 
 
 def examined_coverage(population, n_samples, n_positives, recall, n_data_sets, rng):
-    """Share of data sets whose limits contain the true number of samples to examine, by method."""
+    """Share of data sets whose limits contain the true number of items to examine, by method."""
     labels, n0 = np.arange(n_samples) < n_positives, n_samples - n_positives
     rate, found = true_rates(population)
     true = np.interp(recall, found, n0 * rate + n_positives * found)

@@ -1,4 +1,4 @@
-"""Simulated rankers of the same samples, compared at another prevalence.
+"""Simulated rankers of the same items, compared at another prevalence.
 
 The scores of two rankers share their noise within each class. Their distributions are those of
 classes that are sampled apart, or of Student's t distribution. Values in the population come from

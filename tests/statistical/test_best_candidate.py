@@ -1,4 +1,4 @@
-"""The best candidate of several that are noise is significant at most as often as the level.
+"""The best ranker of several that are noise is significant at most as often as the level.
 
 The exception are labels that were used in training. Each case simulates data sets with labels that
 have nothing to do with the features: dozens of them, and thousands with `--long`, which also
@@ -122,7 +122,7 @@ def test_power_for_one_signal_among_noise(long):
 
 
 def classifier_scores(rng, n_samples, use):
-    """Labels without signal, a fold for each sample that is tested, and the candidates' scores."""
+    """Labels without signal, a fold for each item that is tested, and the rankers' scores."""
     X = rng.normal(size=(n_samples, 5))
     y = random_labels(rng, n_samples, n_samples // 5)
     folds = np.zeros(n_samples, dtype=int)
@@ -149,7 +149,7 @@ def average_precisions(labels, scores):
 
 
 def smallest_pvalue_by_fold_means(rng, y, folds, scores):
-    """MaxT over means of folds, each candidate on the scale of its resamples."""
+    """MaxT over means of folds, each ranker on the scale of its resamples."""
     total = np.zeros((N_PERMUTATIONS + 1, scores.shape[1]))
     for fold in np.unique(folds):
         own = folds == fold

@@ -101,7 +101,7 @@ def pvalues_of(result, with_convolution):
 
 
 def sizes(test):
-    """Numbers of samples and positives of a fold, and its ties."""
+    """Numbers of items and positives of a fold, and its ties."""
     ties = test.null_distribution.tie_sizes
     return test.n_samples, test.n_positives, None if ties is None else tuple(ties.tolist())
 

@@ -9,7 +9,7 @@ N_PERMUTATIONS = 199
 
 
 def shared_run(rng, signal=0.0, n_signals=0):
-    """Ten rankings of 150 samples, ten of them positive, whose scores have correlation 1/2."""
+    """Ten rankings of 150 items, ten of them positive, whose scores have correlation 1/2."""
     y_true = (np.arange(150) < 10).astype(int)
     y_score = np.sqrt(0.5) * (rng.normal(size=150) + rng.normal(size=(10, 150)))
     y_score[:n_signals] += signal * y_true

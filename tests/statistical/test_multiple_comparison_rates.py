@@ -1,7 +1,7 @@
 """Comparisons of many rankers keep their familywise level, with equal and unequal rankers.
 
 Limits are those of the binomial distribution at 1e-4: one false alarm in ten thousand seeds a test.
-There are 25 data sets a cell, 1,000 with `--long`. Average precision, 30 positives of 300 samples.
+There are 25 data sets a cell, 1,000 with `--long`. Average precision, 30 positives of 300 items.
 """
 
 from functools import lru_cache, partial
@@ -48,7 +48,7 @@ def few_directions(monkeypatch):
 
 
 def scores_of(populations, correlation, rng):
-    """Scores of all rankers, whose samples have noise in common."""
+    """Scores of all rankers, whose items have noise in common."""
     positive = np.arange(N_SAMPLES) < N_POSITIVES
     common, own = rng.standard_normal(N_SAMPLES), rng.standard_normal((len(populations), N_SAMPLES))
     noise = np.sqrt(correlation) * common + np.sqrt(1.0 - correlation) * own

@@ -16,7 +16,7 @@ N_PERMUTATIONS = 99
 
 
 def clusters_of_sizes(rng, signal):
-    """Clusters of 1, 3 and 6 samples; larger ones are more often positive."""
+    """Clusters of 1, 3 and 6 items; larger ones are more often positive."""
     sizes = np.repeat([1, 3, 6], [24, 18, 12])
     positive = np.concatenate(
         [rng.permutation(np.arange(n) < k) for n, k in ((24, 2), (18, 4), (12, 5))]

@@ -1,4 +1,4 @@
-"""Size and power of tests of series, by circular shifts and by blocks of consecutive samples."""
+"""Size and power of tests of series, by circular shifts and by blocks of consecutive items."""
 
 import numpy as np
 import pytest

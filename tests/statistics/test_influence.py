@@ -647,7 +647,7 @@ def test_one_class_has_no_influence(name):
 
 @cache
 def simulated_rankings(levels, random_positives, n_draws=200):
-    """Sizes and hits of the blocks of simulated samples."""
+    """Sizes and hits of the blocks of simulated items."""
     rng = np.random.default_rng(11)
     n, m = 500, 50
     rankings = []

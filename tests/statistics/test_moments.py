@@ -1,4 +1,4 @@
-"""Exact moments of average precision, and of other sums of increments, under random labelling."""
+"""Exact moments of average precision, and of other sums of increments, by chance."""
 
 import itertools
 import math
