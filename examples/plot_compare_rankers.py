@@ -4,8 +4,8 @@ Which of three classifiers is best?
 ===================================
 
 Three classifiers rank the same held-out items, few of which are positive. How precise is the
-average precision of each? Is one better than another, or could another sample of positives reverse
-the order? Which of the three may be the best? This example answers the questions with two displays.
+average precision of each? Is one better than another, or could other items reverse the order? Which
+of the three may be the best? This example answers the questions with two displays.
 """
 
 # %%

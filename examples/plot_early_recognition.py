@@ -29,7 +29,7 @@ mild = rng.normal(size=N_COMPOUNDS) + 0.4 * active
 RANKERS = {"early": early, "mild": mild}
 
 # %%
-# The actives found among the first k compounds:
+# The plots show how many actives are found among the first k compounds:
 
 import matplotlib.pyplot as plt
 
@@ -60,7 +60,7 @@ for alpha, top in ((20.0, 0.08), (80.5, 0.02)):
     print(f"alpha = {alpha}: {weight:.0%} of the weight in the first {top:.0%} of the list")
 
 # %%
-# The tests:
+# The next step tests both rankers by each metric:
 
 from sklearn_rankinf import (
     AveragePrecision,
@@ -102,7 +102,7 @@ errors = [result.pvalue_relative_error for result in results.values()]
 print(f"largest estimated relative error {max(errors):.0e}")
 
 # %%
-# The evidence as :math:`-\log_{10} p`:
+# The plot shows the evidence as :math:`-\log_{10} p`:
 
 axis = plt.figure(figsize=(7, 4.2), layout="constrained").gca()
 place = np.arange(len(METRICS))

@@ -42,7 +42,7 @@ for alpha in (0.05, 0.001):
 # selected, it requires too many hits. At k = 1200 and the 0.1 % level it requires 41 hits, more
 # than the number of positives, so no number of hits is significant.
 #
-# The difference from the exact number, for every k up to 1600:
+# The plots show the difference from the exact number for every k up to 1600:
 
 import matplotlib.pyplot as plt
 
@@ -66,7 +66,7 @@ axes[0].legend(frameon=False)
 plt.show()
 
 # %%
-# Hits are integers, so the exact curve is a step function, and at most k its significance level is
+# Hits are integers, so the exact curve is a step function. For most k its significance level is
 # well below ``alpha``. ``interpolate=True`` returns a smooth curve between the last number of hits
 # that is not significant and the first that is. The smooth curve shows trends in a plot. A test
 # needs the integer.
@@ -122,7 +122,7 @@ for k, fewest in zip(cuts, needed, strict=True):
 # %%
 # At every k the p-values of recall and precision are the same, since both count the same hits.
 #
-# The hits of this ranking, compared with the numbers needed:
+# The plot compares the hits of this ranking with the numbers needed:
 
 from sklearn_rankinf import top_k_significance_curve
 

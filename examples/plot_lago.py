@@ -303,11 +303,11 @@ for name, y_score in y_scores.items():
     print(f"{name}. {average_precision_test(y_test, y_score).summary()}")
 
 # %%
-# The next plot shows at which cut-offs. A ranker that reaches its simultaneous bound at some k is
-# better than chance at the level of the bound. The list may be cut at any of these k, even if k is
-# chosen after looking at the data; bars mark these k. Each bound has a level of 1 %. If all five
-# rankings were noise, the probability that one or more reaches its bound anywhere would be at most
-# 5 %.
+# The next plot shows at which cut-offs they are better than chance. A ranker that reaches its
+# simultaneous bound at some k is better than chance at the level of the bound. The list may be cut
+# at any of these k, even if k is chosen after looking at the data; bars mark these k. Each bound
+# has a level of 1 %. If all five rankings were noise, the probability that one or more reaches its
+# bound anywhere would be at most 5 %.
 
 top = TopKSignificanceDisplay.from_estimator(models, X_test, y_test, alpha=0.01, despine=True)
 plt.show()

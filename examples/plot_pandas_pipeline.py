@@ -89,7 +89,8 @@ for k in (50, 100, 200):
 
 # %%
 # The fields of the results are plain arrays or numbers, so a dict comprehension collects them in a
-# table. Here the model is compared with a simple rule, to write first to those who bought last.
+# table. Here the model is compared with a simple rule: write first to those who bought most
+# recently.
 
 rankings = {"model": score, "last purchase": -new_customers["months_since_purchase"]}
 tests = {
@@ -105,8 +106,8 @@ print(
 )
 
 # %%
-# The null distribution of average precision, given the ties of these scores, and the observed
-# value:
+# The plot shows the null distribution of average precision, given the ties of these scores, and the
+# observed value:
 
 from sklearn_rankinf import NullDistributionDisplay
 

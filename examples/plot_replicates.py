@@ -5,11 +5,11 @@ Do replicates find each other?
 
 A profiling experiment measures many features of every well of a plate, such as the shape of cells
 after treatment with a compound. A compound is active if the profiles of its replicates are more
-similar to each other than to those of untreated wells. Each replicate therefore ranks the other
-replicates of its compound, which are the positives, and the controls by similarity, and average
-precision says how many of the positives are at the top (Kalinin et al., 2025, Nature Communications
-16, 5181). Such an experiment has thousands of small rankings. This example tests all of them at
-once, with exact p-values, and then decides which compounds are active.
+similar to each other than to those of untreated wells. Each replicate therefore ranks other wells
+by similarity: the other replicates of its compound, which are the positives, and the controls.
+Average precision shows how close the positives are to the top (Kalinin et al., 2025, Nature
+Communications 16, 5181). Such an experiment has thousands of small rankings. This example tests all
+of them at once, with exact p-values, and then decides which compounds are active.
 """
 
 # %%

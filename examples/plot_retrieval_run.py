@@ -83,7 +83,7 @@ print(f"normal p = {norm.sf(result.zscore):.1e}")
 # -----------
 # A significant MAP shows that the run is better than chance, but not which queries it answers.
 # Every query has an AP, an exact p-value and adjusted p-values. ``to_frame`` returns them as a
-# pandas data frame. The ten smallest p-values:
+# pandas data frame. The table shows the ten smallest p-values:
 
 columns = result.to_frame()
 print("query    n   m     AP         p        BH        BY  signal")

@@ -46,9 +46,9 @@ for index in np.argsort(-result.zscore)[:6]:
 
 # %%
 # ``pvalue_unadjusted`` is the exact p-value of each model as if it had been fixed in advance.
-# ``pvalue`` compares each model with the best of all fifty under random labels, the same for all
-# models. The unadjusted p-value of the winner would be reported as a discovery. The adjusted
-# p-values come from 9999 random labellings, and an interval gives their Monte Carlo error:
+# ``pvalue`` compares each model with the best of all fifty under random labels. All models get the
+# same random labels. The unadjusted p-value of the winner would be reported as a discovery. The
+# adjusted p-values come from 9999 random labellings, and an interval gives their Monte Carlo error:
 
 low, high = result.pvalue_interval()
 best = result.best_index
@@ -73,9 +73,9 @@ for name, pvalues in (("unadjusted", naive), ("adjusted", adjusted)):
     print(f"winner's p {name}: at most 0.05 in {share:.1%} of the data sets (± {error:.1%})")
 
 # %%
-# Left: the unadjusted p-values of the winner are concentrated near zero. The adjusted p-values are
-# uniformly distributed, as p-values of noise should be. Right: how often the winner among noise is
-# significant at each level.
+# On the left, the unadjusted p-values of the winner are concentrated near zero. The adjusted
+# p-values are uniformly distributed, as p-values of noise should be. The right plot shows how often
+# the winner among noise is significant at each level.
 
 import matplotlib.pyplot as plt
 

@@ -10,9 +10,9 @@ paper's approximate mean and variance, where equation (13) is a reconstruction (
 and the normal approximation with the exact mean and variance. Some numbers of the paper are
 misprints, which are marked.
 
-.. [1] P. Zhang and W. Su (2012). Statistical inference on recall, precision and average precision
-   under random selection. *9th International Conference on Fuzzy Systems and Knowledge Discovery
-   (FSKD)*, 1348--1352.
+.. [1] P. Zhang and W. Su (2012). Statistical inference on recall, precision and average
+   precision under random selection. *9th International Conference on Fuzzy Systems and Knowledge
+   Discovery (FSKD)*, 1348--1352.
 """
 
 # %%
@@ -207,7 +207,7 @@ axis.legend(frameon=False, loc="lower left")
 plt.show()
 
 # %%
-# The same values in numbers:
+# The next table shows the same values in numbers:
 
 normal = nulls[setting]["normal"]
 for z in (2, 3, 4, 5, 6):

@@ -308,7 +308,7 @@ def perfect_ranking(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str
 @of_each(
     "Keep one item from each source, or pass the source of each item as clusters (--clusters)."
 )
-def repeated_samples(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str | None:
+def repeated_items(facts: Facts, ranker: RankerReport, ranking: Ranking) -> str | None:
     if facts.has_clusters or ranking.n_blocks < _N_REPEATED:
         return None
     hits, sizes = ranking.hits, ranking.tie_sizes

@@ -70,7 +70,7 @@ CASES = {
     "ties-across-k": ((Y, np.round(GOOD)), {"k": [10, 50]}, "contains the cut-off k = 10 and 50"),
     "worse-than-chance": ((Y, -GOOD), {}, "worse than chance"),
     "perfect-ranking": ((Y, 9 * Y + NOISE), {}, "Every positive is above every negative"),
-    "repeated-samples": (
+    "repeated-items": (
         (Y_OF_CLUSTERS, SCORE_OF_CLUSTERS[::3][CLUSTERS]),
         {"k": 6},
         "Each of the 100 different scores",
@@ -195,7 +195,7 @@ def test_one_mixed_score_shows_that_samples_are_no_copies():
     y_true = Y_OF_CLUSTERS.copy()
     y_true[0] = 0
     codes, _ = codes_of((y_true, scores), {"k": 6})
-    assert "repeated-samples" not in codes
+    assert "repeated-items" not in codes
 
 
 def test_interval_of_a_single_positive_is_unreliable_by_any_metric():
