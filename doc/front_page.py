@@ -16,23 +16,16 @@ def draw():
     """Draw the null distribution and the hits at every k of the front page's example."""
     y_true = np.arange(2000) < 40
     y_score = np.random.default_rng(0).normal(size=2000) + 0.9 * y_true
-    figure, axes = plt.subplots(1, 2, figsize=(9.5, 4.2), layout="constrained")
-    NullDistributionDisplay.from_predictions(
-        y_true, y_score, ax=axes[0], yscale="log", despine=True
-    )
-    TopKSignificanceDisplay.from_predictions(y_true, y_score, ax=axes[1], alpha=0.05, despine=True)
-    for ax in axes:
-        legend = ax.get_legend()
-        labels = [text.get_text() for text in legend.get_texts()]
-        style = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "frameon": False}
-        ax.legend(legend.legend_handles, labels, fontsize="small", **style)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.6), layout="constrained")
+    NullDistributionDisplay.from_predictions(y_true, y_score, ax=left, despine=True)
+    TopKSignificanceDisplay.from_predictions(y_true, y_score, ax=right, despine=True)
     return figure
 
 
 def main():
     """Write the picture with few colours, which makes the file small."""
     drawn = io.BytesIO()
-    draw().savefig(drawn, dpi=160, format="png")
+    draw().savefig(drawn, dpi=200, format="png")
     Image.open(drawn).convert("RGB").quantize(48, dither=Image.Dither.NONE).save(
         PICTURE, optimize=True
     )

@@ -84,8 +84,8 @@ plt.show()
 # Which may be the best?
 # ----------------------
 # With several classifiers, the p-values of all pairs are adjusted for the number of pairs. The set
-# of classifiers that may be best contains the truly best one with the stated confidence. A star
-# marks pairs that differ. Names in bold are in the set.
+# of classifiers that may be best contains the truly best one with the stated confidence. The
+# plot shows the difference of each pair; pairs differ if their interval excludes 0.
 
 from sklearn_rankinf import metric_multiple_comparison_test
 

@@ -159,8 +159,8 @@ print(f"{n_pvalues} p-values, the smallest {smallest:.1e}: Bonferroni {n_pvalues
 #
 # The second uses held-out data that took no part in the search. A single test of the refitted
 # winner on these data needs no correction. :class:`~sklearn_rankinf.NullDistributionDisplay` draws
-# the exact null distribution of AP and the observed AP. The left plot also shows 9999 random
-# labellings. The right plot has a logarithmic scale, which makes the tail visible.
+# the exact null distribution of AP and the observed AP. The left plot shows densities, also of 9999
+# random labellings. The right plot shows the p-value of each AP.
 
 from sklearn_rankinf import NullDistributionDisplay, average_precision_test
 
@@ -170,13 +170,8 @@ print(f"adjusted AP {result.adjusted_statistic:.3f}, p = {result.pvalue:.1e}")
 
 display = NullDistributionDisplay(result, name="winner of the search")
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
-display.plot(axes[0], n_resamples=9999, despine=True)
-axes[0].set_title("linear scale")
-display.plot(axes[1], yscale="log", despine=True)
-axes[1].set_title("logarithmic scale")
-for axis in axes:
-    axis.get_legend().remove()
-figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+display.plot(axes[0], y_axis="density", n_resamples=9999, despine=True)
+display.plot(axes[1], despine=True)
 plt.show()
 
 # %%

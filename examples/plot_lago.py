@@ -336,8 +336,8 @@ plt.show()
 # Which may be the best?
 # ----------------------
 # Most of the intervals overlap, but all five models rank the same items, and their differences are
-# known more precisely than the values. The p-values are adjusted for the number of pairs. A star
-# marks pairs that differ. Names in bold may be the best.
+# known more precisely than the values. The p-values are adjusted for the number of pairs, and
+# the intervals cover all differences together.
 
 pairs = ComparisonDisplay(metric_multiple_comparison_test(y_test, y_scores)).plot()
 print(pairs.results.summary())

@@ -111,4 +111,4 @@ print(
 
 from sklearn_rankinf import NullDistributionDisplay
 
-display = NullDistributionDisplay(result, name="model").plot(yscale="log")
+display = NullDistributionDisplay(result, name="model").plot()

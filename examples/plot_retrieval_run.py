@@ -73,7 +73,7 @@ from scipy.stats import norm
 
 from sklearn_rankinf import NullDistributionDisplay
 
-NullDistributionDisplay(result, name="run").plot(yscale="log", n_resamples=9999)
+NullDistributionDisplay(result, name="run").plot(n_resamples=9999)
 plt.show()
 print(f"skewness {null.stats('s'):.2f}")
 print(f"normal p = {norm.sf(result.zscore):.1e}")

@@ -86,7 +86,7 @@ score[:12] += 2.2
 from sklearn_rankinf import TopKSignificanceDisplay
 
 display = TopKSignificanceDisplay.from_predictions(
-    is_active, score, alpha=0.05, max_rank=2000, name="docking", despine=True
+    is_active, score, alpha=0.05, max_rank=2000, plot_pointwise=True, name="docking", despine=True
 )
 curve = display.results
 print(curve.summary())

@@ -2,7 +2,7 @@
 
 base                 what all displays share: reading of results, rankers, estimators and folds
 null_distribution    a null distribution and the observed value
-top_k                hits at every k with the bounds under random selection
+top_k                hits at every k with the bounds by chance
 curve                precision-recall, ROC, recall and gain curves with their limits
 interval             confidence intervals, one row each
 comparison           two rankers and their difference, or the differences of many

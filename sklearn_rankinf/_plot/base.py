@@ -59,10 +59,15 @@ def with_minus(text: str) -> str:
 
 
 def blended(color: Any, share: float) -> Any:
-    """A colour mixed with white; `share` is the fraction of the colour."""
+    """A colour mixed with that of the background; `share` is the fraction of the colour."""
+    import matplotlib as mpl
     from matplotlib.colors import to_rgb
 
-    return tuple(1.0 - share * (1.0 - part) for part in to_rgb(color))
+    behind = to_rgb(mpl.rcParams["axes.facecolor"])
+    return tuple(
+        share * part + (1.0 - share) * other
+        for part, other in zip(to_rgb(color), behind, strict=True)
+    )
 
 
 def side_by_side(handles: list[Any]) -> tuple[Any, dict[Any, Any]]:
@@ -72,11 +77,44 @@ def side_by_side(handles: list[Any]) -> tuple[Any, dict[Any, Any]]:
     return tuple(handles), {tuple: HandlerTuple(ndivide=None, pad=0.15)}
 
 
-def legend_place(ax: Any) -> dict[str, Any]:
-    """Keywords that place a legend beside the axes, if the figure's layout makes room for it."""
-    if ax.figure.get_layout_engine() is None:
-        return {"loc": "best"}
-    return {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
+def write_legend(
+    ax: Any, handles: list[Any], labels: list[str], lines_below: float = 0.0, **options: Any
+) -> None:
+    """Write a legend above the axes, where nothing is drawn, in as many columns as they allow.
+
+    `lines_below` is the number of lines of text between the axes and the legend. Without a layout
+    that makes room, a legend that is higher than the margin of the figure is inside the axes.
+    """
+    from matplotlib.transforms import ScaledTranslation
+
+    if not handles:
+        return
+    style = {"fontsize": "small", "frameon": False, "handlelength": 2.6, "columnspacing": 1.2}
+    style |= {"loc": "lower left", "bbox_to_anchor": (-0.02, 1.0), "borderpad": 0.2}
+    style |= {"borderaxespad": 0.2 + 1.6 * lines_below, "labelspacing": 0.3, **options}
+    for n_columns in range(min(len(handles), _MAX_COLUMNS), 0, -1):
+        legend = ax.legend(handles, labels, ncols=n_columns, **style)
+        extent = legend.get_window_extent()
+        if extent.width <= 1.04 * ax.bbox.width:
+            break
+    height = extent.height + style["borderaxespad"] * legend.get_texts()[0].get_fontsize() * (
+        ax.figure.dpi / 72.0
+    )
+    if ax.figure.get_layout_engine() is None and height > _room_above(ax):
+        ax.legend(handles, labels, loc="best", fontsize="small", **options)
+        return
+    # Titles are placed above axes inside of others, here empty ones at the top of the legend.
+    for spacer in [child for child in ax.child_axes if child.get_label() == _SPACER]:
+        spacer.remove()
+    figure = ax.figure
+    up = ScaledTranslation(0.0, height / figure.dpi, figure.dpi_scale_trans)
+    ax.inset_axes([0.0, 1.0, 1.0, 1e-6], transform=ax.transAxes + up, label=_SPACER).set_axis_off()
+
+
+def _room_above(ax: Any) -> float:
+    """Height in pixels between the axes and the top of the figure, or 0 below other axes."""
+    others = [other for other in ax.figure.axes if other.bbox.y0 >= ax.bbox.y1]
+    return 0.0 if others else float(ax.figure.bbox.y1 - ax.bbox.y1)
 
 
 def reference_style(**style: Any) -> dict[str, Any]:
@@ -91,9 +129,38 @@ def foreground() -> Any:
     return mpl.rcParams["axes.edgecolor"]
 
 
+# Colours of rankers, those of Okabe and Ito (2008) with others for the light ones: colour-blind
+# readers distinguish them, and all have a contrast of at least 3 with white and with black. Line
+# styles and markers distinguish rankers in prints in grey.
+_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#A67500", "#767676")
+_STYLES: tuple[Any, ...] = (
+    "-",
+    (0, (5, 1.5)),
+    (0, (1.2, 1.2)),
+    (0, (5, 1.5, 1.2, 1.5)),
+    (0, (9, 2)),
+    (0, (5, 1.5, 1.2, 1.5, 1.2, 1.5)),
+)
+_MARKERS = ("o", "s", "^", "D", "v", "P")
+
+
+def ranker_style(number: int) -> dict[str, Any]:
+    """Colour and line style of a ranker; both together differ for the first 36."""
+    n = len(_COLORS)
+    return {"color": _COLORS[number % n], "linestyle": _STYLES[(number + number // n) % n]}
+
+
+def ranker_marker(number: int) -> str:
+    """Marker of a ranker."""
+    return _MARKERS[number % len(_MARKERS)]
+
+
+# Largest number of columns of a legend, and the label of the axes that make room for it.
+_MAX_COLUMNS = 3
+_SPACER = "legend"
 # Number of columns of a plot; a line has at most four points in each.
 N_COLUMNS = 1500
-# Above this number of samples an axis of samples is logarithmic.
+# Above this number of items an axis of items is logarithmic.
 MANY_SAMPLES = 2000
 # Longer names are shortened in legends and on axes.
 _MAX_LENGTH = 28
@@ -214,7 +281,7 @@ class ScoresDisplay(Display):
         y_true : array-like of shape (n_samples,) or Ranking
             Binary labels; or a ranking, in which case `y_score` is omitted.
         y_score : array-like of shape (n_samples,), dict or DataFrame, optional
-            Scores of one ranker, larger for samples more likely to be positive, or of several
+            Scores of one ranker, larger for items more likely to be positive, or of several
             rankers, by name.
         pos_label : int, float, bool or str, default=1
             The label of the positives.
@@ -248,14 +315,14 @@ class ScoresDisplay(Display):
         ax: Any = None,
         **options: Any,
     ) -> Self:
-        """Compute the results of fitted estimators on samples, and draw them.
+        """Compute the results of fitted estimators on held-out data, and draw them.
 
         Parameters
         ----------
         estimator : object or dict of objects
             A fitted classifier, or a pipeline that ends in one; or a dict of several, by name.
         X : array-like of shape (n_samples, n_features)
-            Samples that were not used to train the estimators.
+            Features of items that were not used to train the estimators.
         y : array-like of shape (n_samples,)
             Binary labels.
         pos_label : int, float, bool or str, default=1
@@ -322,9 +389,9 @@ class RankersDisplay(ScoresDisplay):
             Result of :func:`sklearn.model_selection.cross_validate` with
             ``return_estimator=True`` and ``return_indices=True``.
         X : array-like of shape (n_samples, n_features)
-            The samples that were cross-validated.
+            Features of the items that were cross-validated.
         y : array-like of shape (n_samples,)
-            Binary labels of the samples.
+            Binary labels of the items.
         pos_label : int, float, bool or str, default=1
             The label of the positives.
         response_method : str or sequence of str, default=("decision_function", "predict_proba")
@@ -372,6 +439,42 @@ class RankersDisplay(ScoresDisplay):
             if isinstance(results, Mapping) and isinstance(name, str):
                 results, name = {name: results}, None
         return cls(results, name=name).plot(ax, **drawn)
+
+
+def draw_rows(
+    ax: Any,
+    labels: Sequence[str],
+    values: Floats,
+    low: Floats,
+    high: Floats,
+    texts: Sequence[str],
+    *,
+    interval_kwargs: Mapping[str, Any] | None = None,
+    point_kwargs: Mapping[str, Any] | None = None,
+    text_kwargs: Mapping[str, Any] | None = None,
+) -> tuple[Any, Any, list[Any]]:
+    """Draw a forest plot: intervals, values and texts beside the axes, one row for each label."""
+    places = np.arange(len(labels))
+    color = _COLORS[0]
+    intervals = ax.hlines(
+        places, low, high, **merged_style({"color": color, "linewidth": 1.8}, interval_kwargs)
+    )
+    style = {"color": color, "marker": "o", "linestyle": "none"}
+    (points,) = ax.plot(values, places, **merged_style(style, point_kwargs))
+    # The x coordinate of texts is relative to the axes, the y coordinate is that of the row.
+    style = {"ha": "left", "va": "center", "transform": ax.get_yaxis_transform()}
+    style = merged_style(style, text_kwargs)
+    written = [ax.text(1.02, place, text, **style) for place, text in enumerate(texts)]
+    ax.set_ylim(len(labels) - 0.4, -0.6)
+    named = {place: label for place, label in enumerate(labels) if label}
+    ax.set_yticks(list(named), list(named.values()))
+    return intervals, points, written
+
+
+def rows_size(labels: Sequence[str]) -> tuple[float, float]:
+    """Width and height of a figure with room for rows and their labels."""
+    length = max(map(len, labels))
+    return max(6.4, 5.2 + 0.085 * length), max(1.6, 1.0 + 0.32 * len(labels))
 
 
 def short(name: Any) -> str:

@@ -1,4 +1,4 @@
-"""Display of comparisons: two rankers, two runs over queries, or all pairs of several rankers."""
+"""Display of comparisons: two rankers, two runs over queries, or the pairs of several rankers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ from sklearn_rankinf._estimation import (
 )
 from sklearn_rankinf._plot.base import (
     ScoresDisplay,
+    draw_rows,
+    foreground,
     hide_spines,
     import_pyplot,
     merged_style,
+    ranker_style,
     reference_style,
+    rows_size,
     short,
-    with_minus,
+    write_legend,
 )
 from sklearn_rankinf._ranking import (
     Ranking,
@@ -40,12 +44,10 @@ _MAX_QUERIES = 40
 _MAX_QUERY_LENGTH = 18
 # Above this total number of letters the labels are rotated.
 _MAX_LETTERS = 70
-# Fraction of the largest difference above which a cell is too dark for black numbers.
-_DARK = 0.6
 
 
 class ComparisonDisplay(ScoresDisplay):
-    r"""Two rankers and their difference, or the differences of all pairs of several rankers.
+    """Two rankers and their difference, or the differences of several rankers (forest plot).
 
     Use :meth:`from_estimator` or :meth:`from_predictions` with a dict of rankers, or pass the
     result of a comparison. Options for two rankers are those of :func:`metric_comparison_test`, and
@@ -70,23 +72,18 @@ class ComparisonDisplay(ScoresDisplay):
     k_line_ : matplotlib artist or None
         Vertical line at the cut-off of hits at k.
     chance_level_ : matplotlib artist or None
-        The curve of a random order.
+        The curve by chance.
     bars_ : list of matplotlib artists or None
         The queries in which the first run is better or equal, and those in which the second is
         better.
     interval_, point_ : matplotlib artist or None
-        The difference and its confidence interval.
+        The difference and its confidence interval; of several rankers those of all rows.
     zero_line_ : matplotlib artist or None
         Vertical line at a difference of 0.
     margin_ : matplotlib artist or None
         The differences within the margin.
-    image_ : matplotlib artist or None
-        The matrix of differences, the ranker of the row minus the ranker of the column.
-    text_ : ndarray of matplotlib artists or None
-        Differences as numbers, with a star if the adjusted p-value is small; None in cells without
-        a pair.
-    colorbar_ : matplotlib colorbar or None
-        The scale of the colours.
+    texts_ : list of matplotlib artists or None
+        For several rankers the adjusted p-values, in the order of the rows.
     ax_ : matplotlib axes or tuple of two matplotlib axes
         The axes of the plot; for two rankers the upper and the lower axes.
     figure_ : matplotlib figure
@@ -104,6 +101,7 @@ class ComparisonDisplay(ScoresDisplay):
     metric_comparison_test : Comparison of two rankers.
     metric_multiple_comparison_test : Comparison of several rankers.
     IntervalDisplay : Confidence intervals of each ranker.
+    LeaderboardDisplay : Ranks of several rankers, and which of them are tied.
 
     Notes
     -----
@@ -111,9 +109,14 @@ class ComparisonDisplay(ScoresDisplay):
     close to the significance level; see :func:`metric_comparison_test`. A verdict on a margin,
     ``results.verdict(margin=...)``, depends on the interval alone.
 
+    Of several rankers each pair is a row, or each ranker and the reference. The intervals contain
+    all differences together with the stated confidence, and the p-values are adjusted for the
+    number of pairs, unless the result is without a correction. Of many rankers the pairs are too
+    many to be read: compare with a reference, or draw a :class:`LeaderboardDisplay`.
+
     Average precision is the area below the steps of the precision-recall curve, ROC AUC the area
     below the ROC curve. For metrics that weight or count ranks, recall is drawn against rank. The
-    line is straight across samples with equal scores, which is the mean over their orders.
+    line is straight across items with equal scores, which is the mean over their orders.
 
     Examples
     --------
@@ -138,9 +141,7 @@ class ComparisonDisplay(ScoresDisplay):
     point_: Any
     zero_line_: Any
     margin_: Any
-    image_: Any
-    text_: Any
-    colorbar_: Any
+    texts_: Any
 
     def __init__(
         self,
@@ -166,9 +167,7 @@ class ComparisonDisplay(ScoresDisplay):
         chance_level_kw: Mapping[str, Any] | None = None,
         bar_kwargs: Mapping[str, Any] | None = None,
         interval_kwargs: Mapping[str, Any] | None = None,
-        image_kwargs: Mapping[str, Any] | None = None,
         text_kwargs: Mapping[str, Any] | None = None,
-        colorbar: bool = True,
         despine: bool = False,
     ) -> Self:
         """Draw the comparison.
@@ -190,21 +189,17 @@ class ComparisonDisplay(ScoresDisplay):
         curve_kwargs : dict or pair of dict, optional
             Keywords of matplotlib's ``plot`` for both curves, or for each.
         plot_chance_level : bool, default=False
-            Whether to draw the curve of a random order.
+            Whether to draw the curve by chance.
         chance_level_kw : dict, optional
-            Keywords of matplotlib's ``plot`` for the curve of a random order.
+            Keywords of matplotlib's ``plot`` for the curve by chance.
         bar_kwargs : dict, optional
             Keywords of matplotlib's ``bar`` for the queries.
         interval_kwargs : dict, optional
-            Keywords of matplotlib's ``hlines`` for the interval of the difference.
-        image_kwargs : dict, optional
-            Keywords of matplotlib's ``imshow`` for the matrix of several rankers.
+            Keywords of matplotlib's ``hlines`` for the intervals of differences.
         text_kwargs : dict, optional
-            Keywords of matplotlib's ``text`` for the numbers in the matrix.
-        colorbar : bool, default=True
-            Whether to draw a colour scale beside the matrix.
+            Keywords of matplotlib's ``text`` for the p-values of several rankers.
         despine : bool, default=False
-            Whether to remove the top and right spines; for a matrix all spines.
+            Whether to remove the top and right spines.
 
         Returns
         -------
@@ -216,8 +211,10 @@ class ComparisonDisplay(ScoresDisplay):
         names = self._read(name)
         for artist in ComparisonDisplay.__annotations__:
             setattr(self, artist, None)
+        if margin is not None:
+            margin = check_positive(margin, "margin")
         if isinstance(self.results, MetricMultipleComparisonTestResult):
-            self._plot_matrix(ax, names, image_kwargs, text_kwargs, colorbar)
+            self._plot_rows(ax, names, margin, interval_kwargs, text_kwargs)
         else:
             upper, lower = self._two_axes(ax)
             if self.results.query_differences is not None:
@@ -225,12 +222,10 @@ class ComparisonDisplay(ScoresDisplay):
             elif self.curves is not None:
                 self._plot_curves(upper, names, xscale, curve_kwargs)
                 self._finish_curves(upper, xscale, chance_level_kw if plot_chance_level else False)
-            if margin is not None:
-                margin = check_positive(margin, "margin")
-                self.margin_ = lower.axvspan(-margin, margin, color="C2", alpha=0.2, linewidth=0.0)
             self._plot_difference(lower, names, confidence_level, margin, interval_kwargs)
         if despine:
-            self._despine()
+            for each in self.ax_ if isinstance(self.ax_, tuple) else (self.ax_,):
+                hide_spines(each)
         return self
 
     @classmethod
@@ -299,15 +294,16 @@ class ComparisonDisplay(ScoresDisplay):
         values = result.statistic_a, result.statistic_b
         self.line_ = []
         for number, (curve, own) in enumerate(zip(self.curves, given, strict=True)):
-            label = f"{names[number]}: {result.metric.symbol} = {values[number]:.3g}"
-            style = {"color": f"C{number}", "label": label, "drawstyle": kind.drawstyle}
+            symbol = result.metric.symbol.replace("@", " at ")
+            label = f"{short(names[number])}: {symbol} = {values[number]:.3g}"
+            style = {**ranker_style(number), "label": label, "drawstyle": kind.drawstyle}
             self.line_ += ax.plot(*kind.on_scale(curve, xscale), **merged_style(style, own))
         if result.metric.counts_hits:
             cut_off = reference_style(linestyle=":", label=f"k = {result.metric.k}")
             self.k_line_ = ax.axvline(result.metric.k, **cut_off)
 
     def _finish_curves(self, ax: Any, xscale: str, chance_level_kw: Any) -> None:
-        """Finish axes and legend, and draw the curve of a random order unless it is False."""
+        """Finish axes and legend, and draw the curve by chance unless it is False."""
         kind, result = curve_kind(self.results.metric), self.results
         if chance_level_kw is not False:
             points = kind.chance(result.n_samples, result.n_positives)
@@ -321,7 +317,7 @@ class ComparisonDisplay(ScoresDisplay):
         ax.set_ylim(-0.01, 1.03)
         ax.set_xlabel(kind.xlabel)
         ax.set_ylabel(kind.ylabel)
-        ax.legend()
+        write_legend(ax, *ax.get_legend_handles_labels())
 
     def _plot_queries(self, ax: Any, names: list[str], kwargs: Mapping[str, Any] | None) -> None:
         differences = self.results.query_differences
@@ -331,11 +327,12 @@ class ComparisonDisplay(ScoresDisplay):
         counts = int(np.sum(heights > 0.0)), int(np.sum(heights < 0.0))
         self.bars_ = []
         for number, chosen in enumerate((is_first, ~is_first)):
-            label = f"{names[number]} better: {counts[number]} of {order.size} queries"
+            label = f"{short(names[number])} better: {counts[number]} of {order.size} queries"
             # With many thin bars, gaps of varying width would be an artefact of rounding.
             width = 0.85 if order.size <= _MAX_QUERIES else 1.0
-            style = merged_style({"color": f"C{number}", "width": width, "label": label}, kwargs)
-            self.bars_.append(ax.bar(places[chosen], heights[chosen], **style))
+            style = {"color": ranker_style(number)["color"], "width": width, "label": label}
+            bars = ax.bar(places[chosen], heights[chosen], **merged_style(style, kwargs))
+            self.bars_.append(bars)
         ax.axhline(0.0, **reference_style(linestyle="-", linewidth=0.8))
         ax.set_xlim(-0.7, order.size - 0.3)
         ax.set_xlabel("Queries")
@@ -344,7 +341,7 @@ class ComparisonDisplay(ScoresDisplay):
             angle = 90 if sum(map(len, labels)) > _MAX_LETTERS else 0
             ax.set_xticks(places, labels, rotation=angle, fontsize="x-small")
         ax.set_ylabel(f"Difference in {self.results.metric.title_in_text}")
-        ax.legend()
+        write_legend(ax, self.bars_, [bars.get_label() for bars in self.bars_])
 
     def _plot_difference(
         self,
@@ -356,84 +353,55 @@ class ComparisonDisplay(ScoresDisplay):
     ) -> None:
         result = self.results
         low, high = result.confidence_interval(confidence_level)
-        marks = [0.0, result.difference, low, high]
-        if margin is not None:
-            marks += [-margin, margin]
-        left, right = np.nanmin(marks), np.nanmax(marks)
-        # If both rankings are identical, any width of the axis is suitable.
-        pad = 0.06 * (right - left) if right > left else 0.01
-        ax.set_xlim(left - pad, right + pad)
-        self.zero_line_ = ax.axvline(0.0, **reference_style())
-        style = merged_style({"color": "C3", "linewidth": 5.0, "alpha": 0.6}, interval_kwargs)
-        self.interval_ = ax.hlines([0.0], [low], [high], **style)
-        (self.point_,) = ax.plot([result.difference], [0.0], color="C3", marker="o")
+        self._start_differences(ax, [result.difference, low, high], margin)
+        style = {"color": foreground(), "linewidth": 1.8}
+        self.interval_ = ax.hlines([0.0], [low], [high], **merged_style(style, interval_kwargs))
+        (self.point_,) = ax.plot([result.difference], [0.0], color=foreground(), marker="o")
         ax.set_ylim(-1.0, 1.0)
         ax.set_yticks([])
         ax.set_title(_verdict(result), fontsize="medium")
         ax.set_xlabel(_difference_label(result, names, confidence_level, not math.isnan(low)))
 
+    def _start_differences(self, ax: Any, values: Sequence[float], margin: float | None) -> None:
+        """Set the limits of the axis of differences, and draw the line at 0 and the margin."""
+        marks = [0.0, *values, *([] if margin is None else [-margin, margin])]
+        left, right = np.nanmin(marks), np.nanmax(marks)
+        # If both rankings are identical, any width of the axis is suitable.
+        pad = 0.06 * (right - left) if right > left else 0.01
+        ax.set_xlim(left - pad, right + pad)
+        if margin is not None:
+            color = ranker_style(2)["color"]
+            self.margin_ = ax.axvspan(-margin, margin, color=color, alpha=0.2, linewidth=0.0)
+        self.zero_line_ = ax.axvline(0.0, **reference_style())
+
     # Several rankers.
 
-    def _plot_matrix(
+    def _plot_rows(
         self,
         ax: Any,
         names: list[str],
-        image_kwargs: Mapping[str, Any] | None,
+        margin: float | None,
+        interval_kwargs: Mapping[str, Any] | None,
         text_kwargs: Mapping[str, Any] | None,
-        colorbar: bool,
     ) -> None:
         result = self.results
         names = [short(name) for name in names]
-        rows, columns, table, pvalues = _table(result)
-        self._start(ax, _size(len(rows), len(columns), max(map(len, names))))
-        largest = float(np.nanmax(np.abs(table)))
-        limit = largest if largest > 0.0 else 1.0
-        style = {"cmap": "RdBu", "vmin": -limit, "vmax": limit, "aspect": "auto"}
-        self.image_ = self.ax_.imshow(table, **merged_style(style, image_kwargs))
-        self._write_cells(table, pvalues <= 1.0 - result.confidence_level, limit, text_kwargs)
-        if colorbar:
-            # The scale is as high as the matrix, also for a single column.
-            options: dict[str, Any] = {"label": f"Difference in {_quantity(result)}"}
-            options["aspect"] = 20 if len(columns) > 2 else 40
-            self.colorbar_ = self.figure_.colorbar(self.image_, ax=self.ax_, **options)
-        self._name_cells(rows, columns, names)
-        self.ax_.set_title(_key(result), fontsize="small")
-
-    def _name_cells(self, rows: list[int], columns: list[int], names: list[str]) -> None:
-        """Label both axes with the names; rankers that may be best are in bold."""
-        ax, may_be_best = self.ax_, self.results.may_be_best
-        ax.set_xticks(range(len(columns)), [names[i] for i in columns])
-        ax.set_yticks(range(len(rows)), [names[i] for i in rows])
-        for tick in ax.get_xticklabels():
-            tick.set(rotation=45, ha="right", rotation_mode="anchor")
-        ticks = [*ax.get_xticklabels(), *ax.get_yticklabels()]
-        for index, tick in zip([*columns, *rows], ticks, strict=True):
-            tick.set_fontweight("bold" if may_be_best[index] else "normal")
-
-    def _write_cells(
-        self, table: Floats, marked: Any, limit: float, kwargs: Mapping[str, Any] | None
-    ) -> None:
-        digits = max(0, 2 - math.floor(math.log10(limit)))
-        self.text_ = np.full(table.shape, None, dtype=object)
-        for (row, column), value in np.ndenumerate(table):
-            if math.isnan(value):
-                continue
-            star = "*" if marked[row, column] else ""
-            sign = "+" if round(value, digits) != 0.0 else ""
-            # A value that is rounded to zero has no sign.
-            text = with_minus(f"{round(value, digits) + 0.0:{sign}.{digits}f}{star}")
-            color = "white" if abs(value) > _DARK * limit else "black"
-            style = merged_style(
-                {"ha": "center", "va": "center", "fontsize": "small", "color": color}, kwargs
-            )
-            self.text_[row, column] = self.ax_.text(column, row, text, **style)
-
-    def _despine(self) -> None:
-        if self.image_ is not None:
-            self.ax_.spines[:].set_visible(False)
-            return
-        for ax in self.ax_ if isinstance(self.ax_, tuple) else (self.ax_,):
-            hide_spines(ax)
+        rows = [f"{names[i]} \N{MINUS SIGN} {names[j]}" for i, j in result.pairs.tolist()]
+        ax = self._start(ax, rows_size(rows))
+        self._start_differences(ax, [*result.low, *result.difference, *result.high], margin)
+        with np.errstate(divide="ignore"):
+            log10_pvalues = np.log10(result.pvalue).tolist()
+        self.interval_, self.point_, self.texts_ = draw_rows(
+            ax,
+            rows,
+            result.difference,
+            result.low,
+            result.high,
+            [state_pvalue(value) for value in log10_pvalues],
+            interval_kwargs=interval_kwargs,
+            text_kwargs=text_kwargs,
+        )
+        ax.set_xlabel(f"Difference in {_quantity(result)}\n{_key(result)}")
 
 
 def _check_curves(result: Any, curves: Sequence[Any] | None) -> None:
@@ -481,37 +449,12 @@ def _difference_label(
 
 
 def _key(result: MetricMultipleComparisonTestResult) -> str:
-    """Explanation of the signs and fonts of the matrix."""
-    adjusted = {"maxt": "p by maxT", "holm": "p by Holm's method"}
-    pvalue = adjusted.get(result.correction, "unadjusted p")
-    level = 1.0 - result.confidence_level
-    return (
-        f"row \N{MINUS SIGN} column; * {pvalue} ≤ {level:.3g}\n"
-        f"bold: may be best ({100.0 * result.confidence_level:g} % confidence)"
-    )
-
-
-def _table(
-    result: MetricMultipleComparisonTestResult,
-) -> tuple[list[int], list[int], Floats, Floats]:
-    """Rankers of the rows and of the columns, their differences and p-values; nan without pair."""
-    n_rankers = len(result.names)
-    rows = columns = list(range(n_rankers))
-    differences = np.full((n_rankers, n_rankers), math.nan)
-    pvalues = differences.copy()
-    first, second = result.pairs.T
-    differences[first, second], differences[second, first] = result.difference, -result.difference
-    pvalues[first, second] = pvalues[second, first] = result.pvalue
-    if result.reference is not None:
-        rows, columns = first.tolist(), [int(second[0])]
-    where = np.ix_(rows, columns)
-    return rows, columns, differences[where], pvalues[where]
-
-
-def _size(n_rows: int, n_columns: int, length: int) -> tuple[float, float]:
-    """Width and height of a figure with a matrix; `length` is the length of the longest name."""
-    name = 0.085 * length
-    return max(3.6, 1.6 + 0.72 * n_columns + name), max(3.0, 1.3 + 0.42 * n_rows + 0.7 * name)
+    """What the intervals and p-values of several rankers are."""
+    level = f"{100.0 * result.confidence_level:g} % intervals"
+    if result.correction == "none":
+        return f"{level} of each difference by itself, unadjusted p"
+    adjusted = "maxT" if result.correction == "maxt" else "Holm's method"
+    return f"{level} of all differences together, p by {adjusted}"
 
 
 Curve = tuple[Floats, Floats]

@@ -15,16 +15,14 @@ from sklearn_rankinf._plot.base import (
     hide_spines,
     import_pyplot,
     merged_style,
+    ranker_style,
     reference_style,
     short,
     thinned,
+    write_legend,
 )
 from sklearn_rankinf._ranking import check_option
 
-# Colours that colour-blind readers distinguish (Okabe and Ito 2008), and line styles for prints in
-# grey.
-_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-_STYLES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)))
 _LIMITS = {"simultaneous": ("_simultaneous",), "pointwise": ("",), "none": ()}
 _LIMITS["both"] = (*_LIMITS["simultaneous"], *_LIMITS["pointwise"])
 # Opacity of the bands.
@@ -57,7 +55,7 @@ class CurveDisplay(RankersDisplay):
     bands_ : list of matplotlib artists
         The limits of each ranker, as areas.
     chance_level_ : matplotlib artist or None
-        The curve of a random ranking.
+        The curve by chance.
     difference_line_ : matplotlib artist or None
         The difference of two rankers.
     difference_bands_ : list of matplotlib artists
@@ -80,14 +78,14 @@ class CurveDisplay(RankersDisplay):
     See Also
     --------
     metric_curve : Curves with pointwise and simultaneous limits.
-    TopKSignificanceDisplay : Hits at every k compared with random selection.
+    TopKSignificanceDisplay : Hits at every k compared with chance.
     sklearn.metrics.PrecisionRecallDisplay : The curve without limits.
 
     Notes
     -----
     By default the band contains the whole true curve with the stated confidence. Pointwise limits
     are narrower and hold for one point that was chosen before the data were seen. Limits are drawn
-    where their coverage is known. Bands of two rankers of the same samples may overlap although the
+    where their coverage is known. Bands of two rankers of the same items may overlap although the
     rankers differ: draw their difference.
 
     Examples
@@ -160,16 +158,16 @@ class CurveDisplay(RankersDisplay):
         limits : {"simultaneous", "pointwise", "both", "none"}, default="simultaneous"
             The limits that are drawn.
         log_scale : bool, optional
-            Whether the axis of samples is logarithmic; by default it is for more than 2000 samples,
+            Whether the axis of items is logarithmic; by default it is for more than 2000 items,
             and never for rates and recall.
         curve_kwargs : dict, optional
             Keywords of matplotlib's ``plot`` for the curves.
         band_kwargs : dict, optional
             Keywords of matplotlib's ``fill_between`` for the limits.
         plot_chance_level : bool, default=True
-            Whether to draw the curve of a random ranking.
+            Whether to draw the curve by chance.
         chance_level_kw : dict, optional
-            Keywords of matplotlib's ``plot`` for the curve of a random ranking.
+            Keywords of matplotlib's ``plot`` for the curve by chance.
         despine : bool, default=False
             Whether to remove the top and right spines.
 
@@ -233,9 +231,8 @@ class CurveDisplay(RankersDisplay):
         curve_kwargs: Mapping[str, Any] | None,
         band_kwargs: Mapping[str, Any] | None,
     ) -> None:
-        color = _COLORS[number % len(_COLORS)]
         x, y = thinned(*curve._corners, log_scale=False)
-        style = {"color": color, "linestyle": _STYLES[number % len(_STYLES)], "linewidth": 1.6}
+        style = {**ranker_style(number), "linewidth": 1.6}
         style["label"] = short(name) if name else "observed"
         if curve.curve == "precision_recall":
             # From one recall to the next the precision is that of the next, as in scikit-learn.
@@ -271,11 +268,7 @@ class CurveDisplay(RankersDisplay):
         if self.chance_level_ is not None:
             handles.append(self.chance_level_)
             labels.append(self.chance_level_.get_label())
-        place: dict[str, Any] = {"loc": "best"}
-        if self.figure_.get_layout_engine() is not None:
-            # Above the axes a legend leaves them their whole width.
-            place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "frameon": False}
-        self.ax_.legend(handles, labels, ncols=2, **place)
+        write_legend(self.ax_, handles, labels)
 
     def _is_result(self, result: Any) -> bool:
         return isinstance(result, MetricCurve)

@@ -12,10 +12,13 @@ from sklearn_rankinf._estimation import MetricIntervalResult, metric_interval
 from sklearn_rankinf._null import frozen_null_distribution
 from sklearn_rankinf._plot.base import (
     RankersDisplay,
+    draw_rows,
     hide_spines,
     merged_style,
     reference_style,
+    rows_size,
     with_minus,
+    write_legend,
 )
 from sklearn_rankinf._statistics import Floats
 
@@ -46,7 +49,7 @@ class IntervalDisplay(RankersDisplay):
     texts_ : list of matplotlib artists
         Values and limits as numbers, in the order of the rows; empty if they are not written.
     chance_level_ : matplotlib artist or None
-        Vertical line at the mean under random labelling, or one line segment for each row.
+        Vertical line at the mean by chance, or one line segment for each row.
     ax_ : matplotlib axes
         The axes of the plot.
     figure_ : matplotlib figure
@@ -67,7 +70,7 @@ class IntervalDisplay(RankersDisplay):
 
     Notes
     -----
-    Rankings of the same samples are correlated: overlapping intervals do not mean that the rankers
+    Rankings of the same items are correlated: overlapping intervals do not mean that the rankers
     are equally good.
 
     Examples
@@ -124,7 +127,7 @@ class IntervalDisplay(RankersDisplay):
         text_kwargs : dict, optional
             Keywords of matplotlib's ``text`` for the values and limits.
         plot_chance_level : bool, default=False
-            Whether to mark the mean under random labelling of the same number of samples and
+            Whether to mark the mean by chance of the same number of items and
             positives, without ties; in each row separately if the means differ.
         chance_level_kw : dict, optional
             Keywords of matplotlib's ``axvline`` for the mean, or of ``vlines`` if the means differ.
@@ -141,21 +144,22 @@ class IntervalDisplay(RankersDisplay):
             results = dict(sorted(results.items(), key=lambda row: -row[1].statistic))
         rows = list(results.values())
         chances = _chance_levels(rows) if plot_chance_level else None
-        ax = self._start(ax, _size(list(results)))
-        places = np.arange(len(rows))
-        style = merged_style({"color": "C0", "linewidth": 1.8}, interval_kwargs)
-        low, high = [row.low for row in rows], [row.high for row in rows]
-        self.intervals_ = ax.hlines(places, low, high, **style)
-        style = merged_style({"color": "C0", "marker": "o", "linestyle": "none"}, point_kwargs)
-        (self.points_,) = ax.plot([row.statistic for row in rows], places, **style)
-        self.texts_ = _write_values(ax, rows, text_kwargs) if plot_values else []
+        ax = self._start(ax, rows_size(list(results)))
+        self.intervals_, self.points_, self.texts_ = draw_rows(
+            ax,
+            list(results),
+            np.array([row.statistic for row in rows]),
+            np.array([row.low for row in rows]),
+            np.array([row.high for row in rows]),
+            _values(rows) if plot_values else [],
+            interval_kwargs=interval_kwargs,
+            point_kwargs=point_kwargs,
+            text_kwargs=text_kwargs,
+        )
         self.chance_level_ = None
         if chances is not None:
             symbol = rows[0].metric.symbol
             self.chance_level_ = draw_chance_levels(ax, symbol, chances, chance_level_kw)
-        ax.set_ylim(len(rows) - 0.4, -0.6)
-        labels = {place: label for place, label in enumerate(results) if label}
-        ax.set_yticks(list(labels), list(labels.values()))
         ax.set_xlabel(_title(rows[0]))
         if despine:
             hide_spines(ax)
@@ -191,31 +195,20 @@ def _check_comparable(results: list[MetricIntervalResult]) -> None:
             )
 
 
-def _size(labels: list[str]) -> tuple[float, float]:
-    """Width and height of a figure with room for the rows and their labels."""
-    length = max(map(len, labels))
-    return max(6.4, 5.2 + 0.085 * length), max(1.6, 1.0 + 0.32 * len(labels))
-
-
-def _write_values(
-    ax: Any, rows: list[MetricIntervalResult], kwargs: Mapping[str, Any] | None
-) -> list[Any]:
-    """Write values and limits to the right of the axes."""
+def _values(rows: list[MetricIntervalResult]) -> list[str]:
+    """Values and limits as texts."""
     digits = _n_decimals(rows)
-    # The x coordinate is relative to the axes, the y coordinate is that of the row.
-    style = {"ha": "left", "va": "center", "transform": ax.get_yaxis_transform()}
-    style = merged_style(style, kwargs)
     texts = []
-    for place, row in enumerate(rows):
+    for row in rows:
         value, low, high = (f"{x:.{digits}f}" for x in (row.statistic, row.low, row.high))
-        texts.append(ax.text(1.02, place, with_minus(f"{value} [{low}, {high}]"), **style))
+        texts.append(with_minus(f"{value} [{low}, {high}]"))
     return texts
 
 
 def draw_chance_levels(
     ax: Any, symbol: str, chances: Floats, kwargs: Mapping[str, Any] | None = None
 ) -> Any:
-    """Draw one vertical line at the mean under random labelling, or a segment for each row."""
+    """Draw one vertical line at the mean by chance, or a segment for each row."""
     style: dict[str, Any] = reference_style(label="chance level")
     if np.all(chances == chances[0]):
         style["label"] = f"chance level ({symbol} = {chances[0]:.3g})"
@@ -223,9 +216,7 @@ def draw_chance_levels(
     else:
         places = np.arange(chances.size)
         line = ax.vlines(chances, places - 0.4, places + 0.4, **merged_style(style, kwargs))
-    # The legend is above the axes, where there are no rows.
-    place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2}
-    ax.legend(handles=[line], frameon=False, **place)
+    write_legend(ax, [line], [line.get_label()])
     return line
 
 
@@ -245,7 +236,7 @@ def _n_decimals(rows: list[MetricIntervalResult]) -> int:
 
 
 def _chance_levels(rows: list[MetricIntervalResult]) -> Floats:
-    """Mean of the metric of each row under random labelling, without ties."""
+    """Mean of the metric of each row by chance, without ties."""
     if rows[0].n_queries is not None:
         raise ValueError(
             "plot_chance_level=True needs intervals of one ranking; for a mean over queries the "

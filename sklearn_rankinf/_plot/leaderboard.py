@@ -13,7 +13,7 @@ from sklearn_rankinf._estimation import (
     MetricMultipleComparisonTestResult,
     metric_multiple_comparison_test,
 )
-from sklearn_rankinf._plot.base import ScoresDisplay, hide_spines, merged_style, short, with_minus
+from sklearn_rankinf._plot.base import ScoresDisplay, draw_rows, hide_spines, short, with_minus
 from sklearn_rankinf._results import format_value
 from sklearn_rankinf._statistics import Floats
 
@@ -124,18 +124,25 @@ class LeaderboardDisplay(ScoresDisplay):
         names = self._read(name)
         board = self.results.leaderboard()
         names = [short(names[self.results.names.index(one)]) for one in board.names]
-        places = np.arange(len(names))
         ax = self._start(ax, (6.4, max(1.8, 1.3 + 0.32 * len(names))))
-        style = merged_style({"color": "C0", "linewidth": 3.0, "alpha": 0.5}, interval_kwargs)
-        self.intervals_ = ax.hlines(places, board.rank_low, board.rank_high, **style)
-        style = merged_style({"color": "C0", "marker": "o", "linestyle": "none"}, point_kwargs)
-        (self.points_,) = ax.plot(board.rank, places, **style)
-        self.texts_ = _write_values(ax, board, text_kwargs) if plot_values else []
+        heading, texts = _values(board)
+        style = {"family": "monospace", "fontsize": "small", **(text_kwargs or {})}
+        self.intervals_, self.points_, self.texts_ = draw_rows(
+            ax,
+            names,
+            board.rank,
+            board.rank_low,
+            board.rank_high,
+            texts if plot_values else [],
+            interval_kwargs=interval_kwargs,
+            point_kwargs=point_kwargs,
+            text_kwargs=style,
+        )
+        if plot_values:
+            ax.text(1.02, -0.8, heading, ha="left", transform=ax.get_yaxis_transform(), **style)
         ax.set_xlim(0.6, len(names) + 0.4)
-        ax.set_ylim(len(names) - 0.4, -0.6)
         if len(names) <= _ALL_TICKS:
             ax.set_xticks(range(1, len(names) + 1))
-        ax.set_yticks(places, names)
         for kept, tick in zip(board.may_be_best, ax.get_yticklabels(), strict=True):
             tick.set_fontweight("bold" if kept else "normal")
         ax.set_xlabel(_title(board))
@@ -166,11 +173,8 @@ class LeaderboardDisplay(ScoresDisplay):
         return [str(one) for one in given]
 
 
-def _write_values(ax: Any, board: Leaderboard, kwargs: Mapping[str, Any] | None) -> list[Any]:
-    """Write values and letters to the right of the axes, each letter in a column of its own."""
-    # The x coordinate is relative to the axes, the y coordinate is that of the row.
-    style = {"ha": "left", "va": "center", "transform": ax.get_yaxis_transform()}
-    style = merged_style({**style, "family": "monospace", "fontsize": "small"}, kwargs)
+def _values(board: Leaderboard) -> tuple[str, list[str]]:
+    """Values and letters of the rows under a heading, each letter in a column of its own."""
     values = [with_minus(value) for value in _rounded(board.statistic)]
     letters = board.letters
     if not any(" " in one for one in letters):
@@ -178,8 +182,7 @@ def _write_values(ax: Any, board: Leaderboard, kwargs: Mapping[str, Any] | None)
         letters = ["".join(one if one in own else " " for one in used) for own in letters]
     width = max(map(len, values))
     rows = [f"{value:{width}s}  {own}" for value, own in zip(values, letters, strict=True)]
-    ax.text(1.02, -0.8, f"{'value':{width}s}  tied", **style)
-    return [ax.text(1.02, place, row, **style) for place, row in enumerate(rows)]
+    return f"{'value':{width}s}  tied", rows
 
 
 def _rounded(values: Floats) -> list[str]:

@@ -10,22 +10,35 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankinf._metrics import as_metric
-from sklearn_rankinf._planning import MetricPowerResult, metric_power
+from sklearn_rankinf._planning import MetricPowerResult, metric_power, min_detectable_odds
 from sklearn_rankinf._plot.base import (
     Display,
     hide_spines,
     import_pyplot,
-    legend_place,
     merged_style,
+    ranker_marker,
+    ranker_style,
     reference_style,
     short,
+    write_legend,
 )
 from sklearn_rankinf._ranking import check_option
+from sklearn_rankinf._results import format_value
 from sklearn_rankinf._statistics import Floats, Metric
 
 _X_AXES = ("n_positives", "n_samples", "odds", "auc")
-# Wide enough for a legend beside the axes.
-_FIGSIZE = (8.4, 4.8)
+# What stands before and after a number of each axis.
+_UNITS = {
+    "n_positives": ("", " positives"),
+    "n_samples": ("", " items"),
+    "odds": ("odds ", ""),
+    "auc": ("AUC ", ""),
+}
+_TARGET = 0.8
+# Largest number of numbers of positives that are all tried for power that is not monotone.
+_ALL_TRIED = 2000
+# Powers that are equal up to the precision of the smallest effect.
+_SAME = 1e-8
 # Half the width of the band, in standard errors.
 _N_ERRORS = 2.0
 
@@ -52,7 +65,8 @@ class PowerDisplay(Display):
     target_line_ : matplotlib artist or None
         Line at the target power.
     reached_ : list of matplotlib artists or None
-        The first point of each line that reaches the target; None if no point does.
+        Where each line reaches the target; None if it does not, or if only the two points between
+        which it does are known.
     level_line_ : matplotlib artist
         Line at the significance level, the largest power without an effect.
     ax_ : matplotlib axes
@@ -76,10 +90,11 @@ class PowerDisplay(Display):
 
     Notes
     -----
-    Power is computed only at the points, so the first point that reaches the target is only as
-    precise as the spacing of the points; :func:`min_positives` and :func:`min_detectable_odds`
-    compute the exact number. The power of hits at k rises and falls as the critical value, a whole
-    number, changes.
+    :meth:`from_design` computes where each line reaches the target between two of the given points,
+    and adds it to the points: the number of positives that has the target power while one fewer
+    has not, or the smallest effect, as :func:`min_detectable_odds`. Of results that were computed
+    elsewhere the legend states the points between which the target is reached. The power of hits at
+    k rises and falls as the critical value, a whole number, changes.
 
     The band extends two Monte Carlo standard errors to each side. A line without a band is exact.
 
@@ -99,6 +114,8 @@ class PowerDisplay(Display):
     line_: list[Any]
     band_: list[Any]
     reached_: list[Any]
+    # The unit in which the effect was given: "odds" or "auc"; None if it is not known.
+    _effect: str | None = None
 
     def plot(
         self,
@@ -106,7 +123,7 @@ class PowerDisplay(Display):
         *,
         name: str | Sequence[str] | None = None,
         x_axis: str | None = None,
-        target: float | None = 0.8,
+        target: float | None = _TARGET,
         curve_kwargs: Mapping[str, Any] | None = None,
         band_kwargs: Mapping[str, Any] | None = None,
         target_kwargs: Mapping[str, Any] | None = None,
@@ -118,15 +135,14 @@ class PowerDisplay(Display):
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Axes to draw on; by default new axes. The legend is placed beside them if the layout of
-            their figure makes room for it, such as ``layout="constrained"``.
+            Axes to draw on; by default new axes. The legend is above them if there is room.
         name : str or sequence of str, optional
             Names of the lines, instead of that of the display.
         x_axis : {"n_positives", "n_samples", "odds", "auc"}, optional
-            Quantity on the x-axis. By default the number of positives, the number of samples, or
+            Quantity on the x-axis. By default the number of positives, the number of items, or
             the odds (in the binormal model the AUC), the first of these that varies.
         target : float, default=0.8
-            The target power, between 0 and 1; None for no target.
+            The power that is wanted, between 0 and 1; None for no line.
         curve_kwargs : dict, optional
             Keywords of matplotlib's ``plot`` for the lines.
         band_kwargs : dict, optional
@@ -144,16 +160,23 @@ class PowerDisplay(Display):
             The display, with its artists as attributes.
         """
         lines = self._read(name)
-        design = _Design.of(lines, x_axis)
+        design = _Design.of(lines, x_axis, self._effect)
         if target is not None and not 0.0 < target < 1.0:
-            raise ValueError(f"target must lie between 0 and 1, exclusive; got {target!r}.")
-        ax = self._start(ax, _FIGSIZE)
+            raise ValueError(
+                f"The target power must lie between 0 and 1, exclusive; got {target!r}."
+            )
+        ax = self._start(ax)
         self.line_, self.band_, self.reached_ = [], [], []
         self.target_line_ = None
         for number, (label, results) in enumerate(lines.items()):
-            style = {"color": f"C{number % 10}", "marker": ".", "zorder": 3}
+            style = {**ranker_style(number), "marker": ranker_marker(number), "markersize": 4.0}
             self._plot_line(
-                design, label, results, target, merged_style(style, curve_kwargs), band_kwargs
+                design,
+                label,
+                results,
+                target,
+                merged_style({**style, "zorder": 3}, curve_kwargs),
+                band_kwargs,
             )
         if target is not None:
             style = reference_style(label=f"power of {target:g}")
@@ -164,7 +187,7 @@ class PowerDisplay(Display):
         ax.set_ylim(0.0, 1.02)
         ax.set_xlabel(design.xlabel)
         ax.set_ylabel("Power")
-        ax.legend(**legend_place(ax))
+        write_legend(ax, *ax.get_legend_handles_labels())
         if despine:
             hide_spines(ax)
         return self
@@ -187,7 +210,7 @@ class PowerDisplay(Display):
         Parameters
         ----------
         n_samples : int or array-like of shape (n_points,)
-            Number of samples. An array is combined with an array of `n_positives`, for example for
+            Number of items. An array is combined with an array of `n_positives`, for example for
             a fixed prevalence.
         n_positives : int or array-like of shape (n_points,)
             Number of positives among them.
@@ -221,15 +244,18 @@ class PowerDisplay(Display):
         own, drawn = cls._divided(metric_power, options)
         several = isinstance(metric, Sequence) and not isinstance(metric, str)
         metrics: Any = metric if several else [metric]
+        target = drawn.get("target", _TARGET)
         results: dict[str, list[MetricPowerResult]] = {}
-        for one in metrics:
-            chosen = as_metric(one)
-            results[chosen.title] = [
-                metric_power(**point, metric=chosen, **own) for point in points
-            ]
+        for one in map(as_metric, metrics):
+            line = [metric_power(**point, metric=one, **own) for point in points]
+            if target is not None:
+                line += _where_reached(points, line, one, own, target)
+            results[one.title] = line
         if auc is not None and np.ndim(auc):
             drawn.setdefault("x_axis", "auc")
-        return cls(results, name=name).plot(ax, **drawn)
+        display = cls(results, name=name)
+        display._effect = "odds" if auc is None else "auc"
+        return display.plot(ax, **drawn)
 
     def _is_result(self, result: Any) -> bool:
         return isinstance(result, MetricPowerResult)
@@ -258,18 +284,15 @@ class PowerDisplay(Display):
         x = x[order]
         power = np.array([results[at].power for at in order])
         error = np.array([results[at].standard_error for at in order])
-        text = short(label)
-        reached = np.zeros(0, dtype=int)
+        text, at = short(label), None
         if target is not None:
-            reached = np.flatnonzero(power >= target)
-            where = f"first at {x[reached[0]]:.4g}" if reached.size else "not reached"
-            text += f",\n{target:g} {where}"
+            where, at = design.where([results[i] for i in order], target)
+            text += f": power {target:g} {where}"
         self.line_ += self.ax_.plot(x, power, **{"label": text, **style})
         color = self.line_[-1].get_color()
         self.band_.append(self._plot_band(x, power, error, color, band_kwargs))
         self.reached_.append(None)
-        if reached.size:
-            at = reached[0]
+        if at is not None:
             (self.reached_[-1],) = self.ax_.plot(
                 [x[at], x[at]],
                 [power[at], 0.0],
@@ -293,7 +316,12 @@ class _Design:
     alpha: float
 
     @classmethod
-    def of(cls, lines: Mapping[str, Sequence[MetricPowerResult]], x_axis: Any) -> _Design:
+    def of(
+        cls,
+        lines: Mapping[str, Sequence[MetricPowerResult]],
+        x_axis: Any,
+        effect: str | None = None,
+    ) -> _Design:
         results = [result for line in lines.values() for result in line]
         alphas = sorted({result.alpha for result in results})
         if len(alphas) > 1:
@@ -310,7 +338,7 @@ class _Design:
         of_size = differing & {"n_positives", "n_samples"}
         if of_size and len(differing) > len(of_size):
             raise ValueError(
-                "The results of a line differ in their numbers of samples or positives and in "
+                "The results of a line differ in their numbers of items or positives and in "
                 "their effects; draw one line for each effect by passing a dict of results."
             )
         if x_axis is None:
@@ -321,10 +349,76 @@ class _Design:
                 f"x_axis={x_axis!r} is the same for all points of a line; choose from "
                 f"{' and '.join(sorted(differing))}."
             )
-        return cls(x_axis, _xlabel(x_axis, results), alphas[0])
+        return cls(x_axis, _xlabel(x_axis, results, effect), alphas[0])
 
     def places(self, results: Sequence[MetricPowerResult]) -> Floats:
         return np.array([getattr(result, self.x_axis) for result in results], dtype=float)
+
+    def where(self, results: Sequence[MetricPowerResult], target: float) -> tuple[str, int | None]:
+        """State where ascending points reach a power; and at which point, if it is known."""
+        at = next((i for i, result in enumerate(results) if _reaches(result, target)), None)
+        if at is None:
+            return "not reached", None
+        x, this = self.places(results), results[at]
+        before, unit = _UNITS[self.x_axis]
+        value = before + format_value(x[at])
+        is_equal = abs(this.power - target) <= max(_SAME, this.standard_error)
+        fewer = results[at - 1].n_positives if at else 0
+        if is_equal or this.n_positives - fewer == 1:
+            about = "about " if this.standard_error > 0.0 else ""
+            return f"at {about}{value}{unit}", at
+        if at == 0:
+            return f"at {value}{unit} or fewer" if unit else f"at {value} or less", None
+        return f"between {before}{format_value(x[at - 1])} and {format_value(x[at])}{unit}", None
+
+
+def _reaches(result: MetricPowerResult, target: float) -> bool:
+    """Whether a power is the target or more, or its Monte Carlo error leaves that open."""
+    return result.power >= target - max(_SAME, result.standard_error)
+
+
+def _where_reached(
+    points: Sequence[dict[str, Any]],
+    results: Sequence[MetricPowerResult],
+    metric: Metric,
+    options: Mapping[str, Any],
+    target: float,
+) -> list[MetricPowerResult]:
+    """Further results where a line reaches a power between two of its points, if it does."""
+    field = next(
+        name
+        for name in ("odds", "auc", "n_positives")
+        if len({point[name] for point in points}) > 1
+    )
+    order = sorted(range(len(points)), key=lambda i: points[i][field])
+    at = next((i for i, j in enumerate(order) if _reaches(results[j], target)), 0)
+    if at == 0:
+        return []
+    low, high = points[order[at - 1]], points[order[at]]
+
+    def result(value: Any) -> MetricPowerResult:
+        share = (value - low[field]) / (high[field] - low[field])
+        n_samples = round(low["n_samples"] + share * (high["n_samples"] - low["n_samples"]))
+        return metric_power(
+            **{**high, field: value, "n_samples": n_samples}, metric=metric, **options
+        )
+
+    if field != "n_positives":
+        odds = min_detectable_odds(
+            high["n_samples"], high["n_positives"], metric=metric, power=target, **options
+        )
+        return [result(odds if field == "odds" else odds / (1.0 + odds))]
+    first, last = low[field], high[field]
+    found: dict[int, MetricPowerResult] = {}
+    is_stepped = metric.counts_hits and last - first <= _ALL_TRIED
+    while last - first > 1:
+        middle = first + 1 if is_stepped else (first + last) // 2
+        found[middle] = result(middle)
+        if _reaches(found[middle], target):
+            last = middle
+        else:
+            first = middle
+    return [found[m] for m in (first, last) if m in found]
 
 
 def _default_axis(differing: set[str], model: str) -> str:
@@ -333,11 +427,11 @@ def _default_axis(differing: set[str], model: str) -> str:
     return next((field for field in fields if field in differing), "n_positives")
 
 
-def _xlabel(x_axis: str, results: Sequence[MetricPowerResult]) -> str:
+def _xlabel(x_axis: str, results: Sequence[MetricPowerResult], effect: str | None) -> str:
     """Label of the x-axis: the varying quantity, and the quantities common to all points."""
     names = {
         "n_positives": "Number of positives",
-        "n_samples": "Number of samples",
+        "n_samples": "Number of items",
         "odds": "Odds of a positive against a negative",
         "auc": "Expected ROC AUC",
     }
@@ -350,13 +444,16 @@ def _xlabel(x_axis: str, results: Sequence[MetricPowerResult]) -> str:
     if x_axis != "n_positives" and "n_positives" in common:
         rest.append(f"{common['n_positives']} positives")
     if x_axis != "n_samples" and "n_samples" in common:
-        rest.append(f"{common['n_samples']} samples")
+        rest.append(f"{common['n_samples']} items")
     elif x_axis == "n_positives" and (share := _prevalence(results)) is not None:
         rest.append(f"prevalence {share:.3g}")
     if x_axis not in ("odds", "auc"):
-        field = "auc" if results[0].model == "binormal" else "odds"
-        if field in common:
-            rest.append(f"{'AUC' if field == 'auc' else 'odds'} {common[field]:.3g}")
+        in_odds = f"odds {common['odds']:.3g}" if "odds" in common else ""
+        in_auc = f"AUC {common['auc']:.3g}" if "auc" in common else ""
+        if effect is None and results[0].model != "binormal":
+            rest += [f"{in_odds}, {in_auc}"] if in_odds else []
+        else:
+            rest += [text] if (text := in_odds if effect == "odds" else in_auc) else []
     return f"{names[x_axis]} ({', '.join(rest)})" if rest else names[x_axis]
 
 

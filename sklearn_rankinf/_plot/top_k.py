@@ -1,4 +1,4 @@
-"""Display of the hits at every k, with the bounds under random selection."""
+"""Display of the hits at every k, with the bounds by chance."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from typing import Any, Self
 import numpy as np
 
 from sklearn_rankinf._plot.base import (
-    MANY_SAMPLES,
     N_COLUMNS,
     RankersDisplay,
     blended,
+    foreground,
     hide_spines,
-    legend_place,
     merged_style,
+    ranker_marker,
+    ranker_style,
     reference_style,
     short,
     side_by_side,
     thinned,
+    write_legend,
 )
 from sklearn_rankinf._ranking import check_levels, check_option
 from sklearn_rankinf._significance import TopKSignificanceCurve, top_k_significance_curve
 from sklearn_rankinf._statistics import Floats
 
-# The level that is drawn if only one can be drawn.
+# The level that is drawn by default.
 _USUAL_ALPHA = 0.05
 # Height of a ranker's row of runs, as a fraction of the axes.
 _ROW = 0.025
 # Colour intensity for the largest alpha and for the smallest alpha.
-_LIGHTEST, _DARKEST = 0.4, 1.0
-# Wide enough for a legend beside the axes.
-_FIGSIZE = (8.4, 4.8)
+_LIGHTEST, _DARKEST = 0.6, 1.0
 # Up to this number of blocks the ends of blocks of equal scores are marked.
 _FEW_BLOCKS = 40
-# Bounds of the first few samples, which are high, may be cut off at this multiple of the largest
+# Bounds of the first few items, which are high, may be cut off at this multiple of the largest
 # observed value.
 _MOST_ABOVE = 1.3
 
 
 @dataclass(frozen=True)
 class _View:
-    """Quantities on both axes: percentages of the list or numbers of samples, and hits or rates."""
+    """Quantities on both axes: percentages of the list or numbers of items, and hits or rates."""
 
     ylabel: str
     in_percent: bool = False
@@ -52,22 +52,22 @@ class _View:
     def xlabel(self) -> str:
         """Label of the x-axis."""
         if self.in_percent:
-            return "Samples from the top (% of all)"
-        return "Samples from the top (k)"
+            return "Items from the top (% of all)"
+        return "Items from the top (k)"
 
 
 _VIEWS: Mapping[str, _View] = {
-    "hits": _View("Positives found"),
-    "recall": _View("Recall"),
-    "precision": _View("Precision", per_sample=True),
-    "enrichment": _View("Enrichment", per_sample=True),
+    "hits": _View("Hits at k"),
+    "recall": _View("Recall at k"),
+    "precision": _View("Precision at k", per_sample=True),
+    "enrichment": _View("Enrichment at k", per_sample=True),
     "lift": _View("Lift", in_percent=True, per_sample=True),
     "gain": _View("Positives found (% of all)", in_percent=True),
 }
 
 
 class TopKSignificanceDisplay(RankersDisplay):
-    """Positives found at every k, with the mean and the bounds under random selection.
+    """Positives found at every k, with the mean and the bounds by chance.
 
     Use :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_cv_results` with the options
     of :func:`top_k_significance_curve`, or pass its results. Columns of scores are rankers. The
@@ -87,13 +87,13 @@ class TopKSignificanceDisplay(RankersDisplay):
     line_ : list of matplotlib artists
         The curve of each ranker.
     chance_level_ : matplotlib artist or None
-        The mean number of positives found by random selection.
+        The mean number of positives found by chance.
     pointwise_ : list of matplotlib artists
-        The pointwise bounds, one for each alpha, from the largest to the smallest; empty if they
-        are not drawn.
+        The pointwise bounds, one for each level that is drawn, from the largest to the smallest;
+        empty if they are not drawn.
     simultaneous_ : list of matplotlib artists
-        The simultaneous bounds, one for each alpha, from the largest to the smallest; if the bounds
-        of the rankers differ, one for each ranker.
+        The simultaneous bounds, one for each level that is drawn, from the largest to the smallest;
+        if the bounds of the rankers differ, one for each ranker.
     runs_ : list of matplotlib artists
         For each ranker and each alpha the k at which the ranker is above the simultaneous bound, as
         bars at the bottom of the axes.
@@ -112,7 +112,7 @@ class TopKSignificanceDisplay(RankersDisplay):
 
     See Also
     --------
-    top_k_significance_curve : Hits at every k compared with random selection.
+    top_k_significance_curve : Hits at every k compared with chance.
     minimum_hypergeometric_test : One p-value over all k.
     sklearn.metrics.PrecisionRecallDisplay : Precision against recall instead of k.
 
@@ -127,14 +127,14 @@ class TopKSignificanceDisplay(RankersDisplay):
 
     Hits and bounds are steps: they are constant from one k to the next, so that precision and
     enrichment fall between two hits. Across a block of equal scores lines are straight in hits,
-    which for a ranker is the mean over the orders of the samples in the block. Only the ends of
+    which for a ranker is the mean over the orders of the items in the block. Only the ends of
     blocks are compared with the bounds. A bound has gaps where no number of hits is enough.
 
-    Pointwise bounds are the same for all rankers with the same number of samples and positives;
+    Pointwise bounds are the same for all rankers with the same number of items and positives;
     simultaneous bounds are the same if the rankers also have ties of the same sizes. Bounds that
-    are the same are drawn once, in grey. If simultaneous bounds differ, they are drawn for each
-    ranker in its colour, for one alpha. If numbers of samples or positives differ, as between
-    folds, pointwise bounds are not drawn.
+    are the same are drawn once, in the colour of the axes. If simultaneous bounds differ, they are
+    drawn for each ranker in its colour and line style, for one alpha. If numbers of items or
+    positives differ, as between folds, pointwise bounds are not drawn.
 
     Lines with many points are drawn through the first, the last, the smallest and the largest value
     in each of 1500 columns of the plot.
@@ -172,7 +172,7 @@ class TopKSignificanceDisplay(RankersDisplay):
         curve_kwargs: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
         plot_chance_level: bool = True,
         chance_level_kw: Mapping[str, Any] | None = None,
-        plot_pointwise: bool = True,
+        plot_pointwise: bool = False,
         pointwise_kwargs: Mapping[str, Any] | None = None,
         plot_simultaneous: bool = True,
         simultaneous_kwargs: Mapping[str, Any] | None = None,
@@ -183,28 +183,26 @@ class TopKSignificanceDisplay(RankersDisplay):
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Axes to draw on; by default new axes. The legend is placed beside them if the layout of
-            their figure makes room for it, such as ``layout="constrained"``.
+            Axes to draw on; by default new axes. The legend is above them if there is room.
         name : str or sequence of str, optional
             Names of the rankers, instead of that of the display.
         y_axis : {"hits", "recall", "precision", "enrichment", "lift", "gain"}, optional
-            Hits; or hits relative to all positives, to k, or to the mean of random selection;
+            Hits; or hits relative to all positives, to k, or to the mean by chance;
             against k. ``"lift"`` is enrichment and ``"gain"`` is recall in percent, against the
             fraction of the list. By default hits, or ``"gain"`` if rankers differ in their numbers
-            of samples or positives, as folds do.
+            of items or positives, as folds do.
         log_scale : bool, optional
-            Whether the axis of k is logarithmic; by default it is for more than 2000 samples,
-            except for ``"gain"``.
+            Whether the axis of k is logarithmic; by default it is, except for ``"gain"``.
         alpha : float or sequence of float, optional
             Levels whose bounds are drawn, among those of the results; a single level if the bounds
-            of the rankers differ. By default all levels, or the level closest to 0.05.
+            of the rankers differ. By default the level closest to 0.05.
         curve_kwargs : dict or sequence of dict, optional
             Keywords of matplotlib's ``plot`` for all rankers, or for each.
         plot_chance_level : bool, default=True
-            Whether to draw the mean of random selection.
+            Whether to draw the mean by chance.
         chance_level_kw : dict, optional
-            Keywords of matplotlib's ``plot`` for the mean of random selection.
-        plot_pointwise : bool, default=True
+            Keywords of matplotlib's ``plot`` for the mean by chance.
+        plot_pointwise : bool, default=False
             Whether to draw the pointwise bounds, if they are the same for all rankers.
         pointwise_kwargs : dict, optional
             Keywords of matplotlib's ``plot`` for the pointwise bounds.
@@ -225,7 +223,7 @@ class TopKSignificanceDisplay(RankersDisplay):
         curves = self._read(name)
         picture = _Picture.of(list(curves.values()), y_axis, log_scale, alpha)
         styles = _each(curve_kwargs, len(curves))
-        ax = self._start(ax, _FIGSIZE)
+        ax = self._start(ax)
         self.line_, self.pointwise_, self.simultaneous_, self.runs_ = [], [], [], []
         self.chance_level_ = None
         self._plot_curves(picture, list(curves), styles)
@@ -268,10 +266,10 @@ class TopKSignificanceDisplay(RankersDisplay):
             zip(picture.curves, names, styles, strict=True)
         ):
             label = short(name) if name else "observed"
-            style = {"color": f"C{number % 10}", "linewidth": 1.8, "zorder": 3, "label": label}
+            style = {**ranker_style(number), "linewidth": 1.8, "zorder": 3, "label": label}
             x, y = picture.drawn(curve, np.r_[0.0, curve.k], np.r_[0.0, curve.hits])
             if curve.k.size < min(curve.k[-1], _FEW_BLOCKS):
-                style |= {"marker": "o", "markersize": 4.0}
+                style |= {"marker": ranker_marker(number), "markersize": 4.0}
                 style["markevery"] = _last_at(x, picture.places(curve, curve.k))
             self.line_ += self.ax_.plot(x, y, **merged_style(style, own))
 
@@ -281,7 +279,7 @@ class TopKSignificanceDisplay(RankersDisplay):
         points = picture.drawn(
             longest, k, k * (longest.n_positives / longest.n_samples), has_steps=False
         )
-        style = reference_style(label="random selection")
+        style = reference_style(label="chance")
         (self.chance_level_,) = self.ax_.plot(*points, **merged_style(style, kwargs))
 
     def _plot_pointwise(
@@ -303,7 +301,8 @@ class TopKSignificanceDisplay(RankersDisplay):
         else:
             (row,) = picture.levels
             for curve, line in zip(picture.curves, self.line_, strict=True):
-                style = {"color": line.get_color(), "linestyle": "-", "linewidth": 0.7}
+                style = {"color": line.get_color(), "linewidth": 0.8}
+                style["linestyle"] = line.get_linestyle()
                 points = picture.drawn(
                     curve, curve.k.astype(float), curve.hits_needed_simultaneous[row]
                 )
@@ -317,7 +316,7 @@ class TopKSignificanceDisplay(RankersDisplay):
         drawn = []
         for row, share in zip(picture.levels, picture.shares, strict=True):
             points = picture.drawn(picture.curves[0], k, needed[row])
-            color = blended(style.get("color", "0.15"), share)
+            color = blended(style.get("color", foreground()), share)
             drawn += self.ax_.plot(*points, **{**style, "color": color})
         return drawn
 
@@ -394,8 +393,8 @@ class _Picture:
         y_axis = y_axis or ("hits" if other is None else "gain")
         if other is not None and not _VIEWS[y_axis].in_percent:
             raise ValueError(
-                f"y_axis={y_axis!r} is drawn against numbers of samples, but the results are of "
-                f"{sizes[0][1]} positives among {sizes[0][0]} samples and of {other[1]} among "
+                f"y_axis={y_axis!r} is drawn against numbers of items, but the results are of "
+                f"{sizes[0][1]} positives among {sizes[0][0]} items and of {other[1]} among "
                 f"{other[0]}; use y_axis='gain' or 'lift', which are relative to both."
             )
         same_bounds = other is None and all(
@@ -403,7 +402,7 @@ class _Picture:
         )
         levels = _levels_drawn(first.alpha, alpha, same_bounds)
         if log_scale is None:
-            log_scale = y_axis != "gain" and max(n for n, _ in sizes) > MANY_SAMPLES
+            log_scale = y_axis != "gain"
         return cls(curves, y_axis, log_scale, levels, other is None, same_bounds)
 
     @property
@@ -483,7 +482,7 @@ class _Legend:
         self._labels.append(label)
 
     def draw(self, ax: Any) -> None:
-        ax.legend(self._handles, self._labels, handler_map=self._handlers, **legend_place(ax))
+        write_legend(ax, self._handles, self._labels, handler_map=self._handlers)
 
 
 def _highest(lines: list[Any]) -> float:
@@ -500,9 +499,9 @@ def _last_at(x: Floats, places: Floats) -> list[int]:
 
 def _levels_drawn(levels: Floats, alpha: Any, several: bool) -> list[int]:
     """Indices of the levels to draw, from the largest to the smallest alpha."""
-    if alpha is None and not several:
+    if alpha is None:
         return [int(np.argmin(np.abs(levels - _USUAL_ALPHA)))]
-    chosen = levels if alpha is None else np.atleast_1d(check_levels(alpha))
+    chosen = np.atleast_1d(check_levels(alpha))
     unknown = [level for level in chosen.tolist() if level not in levels]
     if unknown or not chosen.size:
         raise ValueError(

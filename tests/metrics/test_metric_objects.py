@@ -248,8 +248,8 @@ def test_displays_by_name_and_by_object(name, metric, data):
     for display in displays:
         assert_same_test(display.results, displays[0].results)
         assert display.ax_.get_xlabel() == metric.at(30).title
-        label = display.ax_.get_legend().get_texts()[0].get_text()
-        assert f"{metric.at(30).symbol} = " in label
+        value = float(display.text_.get_text().split(",")[0].replace("−", "-"))
+        assert value == pytest.approx(display.results.statistic, rel=0.005)
     plt.close("all")
 
 

@@ -455,91 +455,73 @@ def test_pair_of_axes_and_of_keywords(labels, pair):
 # Many rankers.
 
 
-def cells(display):
-    return np.vectorize(lambda text: None if text is None else text.get_text(), otypes=[object])(
-        display.text_
+def rows_of(display):
+    """Limits, values and p-values of the rows by their labels, as drawn."""
+    labels = ticks_of(display.ax_.yaxis)
+    limits = segments(display.interval_)
+    np.testing.assert_array_equal(limits[:, 2], range(len(labels)))
+    texts = [text.get_text() for text in display.texts_]
+    return labels, limits[:, :2], display.point_.get_xdata(), texts
+
+
+def test_rows_hold_all_differences(labels, scores, many):
+    display = ComparisonDisplay.from_predictions(labels, scores)
+    values = {name: average_precision_score(labels, column) for name, column in scores.items()}
+    rows, limits, points, texts = rows_of(display)
+    names = list(scores)
+    pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+    assert rows == [f"{a} − {b}" for a, b in pairs]
+    np.testing.assert_allclose(points, [values[a] - values[b] for a, b in pairs])
+    np.testing.assert_allclose(limits, np.column_stack([many.low, many.high]))
+    for text, pvalue in zip(texts, many.pvalue, strict=True):
+        symbol, number = text.split(" = ")
+        assert symbol == "p"
+        assert float(number) == pytest.approx(pvalue, rel=0.05, abs=5e-5)
+    assert position(display.zero_line_) == 0.0
+    left, right = display.ax_.get_xlim()
+    assert left < min(0.0, limits.min()) < max(0.0, limits.max()) < right
+    assert display.ax_.get_xlabel() == (
+        "Difference in average precision\n95 % intervals of all differences together, p by maxT"
     )
 
 
-def test_matrix_holds_all_differences(labels, scores, many):
-    display = ComparisonDisplay.from_predictions(labels, scores)
-    values = np.array([average_precision_score(labels, column) for column in scores.values()])
-    expected = values[:, None] - values
-    drawn = display.image_.get_array().filled(np.nan)
-    assert np.isnan(np.diag(drawn)).all()
-    apart = ~np.eye(3, dtype=bool)
-    np.testing.assert_allclose(drawn[apart], expected[apart])
-    low, high = display.image_.get_clim()
-    assert high == -low == pytest.approx(np.abs(expected).max())
-    text = cells(display)
-    assert text[0, 0] is None
-    numbers = [float(entry.rstrip("*").replace("−", "-")) for entry in text[apart]]
-    np.testing.assert_allclose(numbers, expected[apart], atol=5e-4)
-    assert all(entry[0] in "+−" for entry in text[apart])
-
-
-def test_small_pvalues_have_a_star(labels, scores, many):
-    display = ComparisonDisplay(many).plot()
-    found = {}
-    for (i, j), pvalue in zip(many.pairs.tolist(), many.pvalue, strict=True):
-        stars = {cells(display)[i, j].endswith("*"), cells(display)[j, i].endswith("*")}
-        assert stars == {pvalue <= 0.05}
-        found[i, j] = stars
-    assert {True} in found.values()
-    assert {False} in found.values()
-    strict = ComparisonDisplay.from_predictions(labels, scores, confidence_level=1.0 - 1e-9)
-    assert not any(str(entry).endswith("*") for entry in cells(strict).flat)
-
-
-def test_rankers_that_may_be_best_are_bold(many):
-    ax = ComparisonDisplay(many).plot().ax_
-    assert 0 < many.may_be_best.sum() < 3
-    for axis in (ax.xaxis, ax.yaxis):
-        bold = [tick.get_text() for tick in axis.get_ticklabels() if tick.get_weight() == "bold"]
-        assert bold == many.best()
-
-
 @pytest.mark.parametrize("reference", ["weak", "best"])
-def test_reference_is_the_only_column(labels, scores, reference):
-    display = ComparisonDisplay.from_predictions(labels, scores, reference=reference)
+def test_each_ranker_and_the_reference_are_a_row(labels, scores, reference):
+    display = ComparisonDisplay.from_predictions(labels, scores, reference=reference, margin=0.5)
     values = {name: average_precision_score(labels, column) for name, column in scores.items()}
-    column = max(values, key=values.get) if reference == "best" else reference
-    rows = [name for name in scores if name != column]
-    assert ticks_of(display.ax_.xaxis) == [column]
-    assert ticks_of(display.ax_.yaxis) == rows
-    for name, tick in zip(
-        [column, *rows],
-        [*display.ax_.get_xticklabels(), *display.ax_.get_yticklabels()],
-        strict=True,
-    ):
-        assert (tick.get_weight() == "bold") == (name in display.results.best())
-    expected = [[values[name] - values[column]] for name in rows]
-    np.testing.assert_allclose(display.image_.get_array().filled(np.nan), expected)
+    own = max(values, key=values.get) if reference == "best" else reference
+    rows, _, points, _ = rows_of(display)
+    others = [name for name in scores if name != own]
+    assert rows == [f"{name} − {own}" for name in others]
+    np.testing.assert_allclose(points, [values[name] - values[own] for name in others])
+    corners = display.margin_.get_extents().transformed(display.ax_.transData.inverted())
+    assert (corners.x0, corners.x1) == pytest.approx((-0.5, 0.5))
+    left, right = display.ax_.get_xlim()
+    assert left < -0.5 < 0.5 < right
 
 
-def test_equal_rankers_have_zeros_without_sign(labels, scores):
+def test_equal_rankers_have_a_row(labels, scores):
     first = scores["weak"]
     result = metric_multiple_comparison_test(labels, {"a": first, "b": first})
     display = ComparisonDisplay(result, name=["x", "y"]).plot()
-    assert cells(display).tolist() == [[None, "0.00"], ["0.00", None]]
-    assert ticks_of(display.ax_.xaxis) == ["x", "y"]
+    rows, limits, points, texts = rows_of(display)
+    assert rows == ["x − y"]
+    assert texts == ["p = 1.0000"]
+    np.testing.assert_array_equal([*limits[0], *points], [result.low[0], result.high[0], 0.0])
 
 
-def test_matrix_over_queries():
+def test_rows_over_queries_name_their_correction():
     y_true, first, second, groups = queries(10)
     display = ComparisonDisplay.from_predictions(
         y_true, {"a": first, "b": second, "c": -first}, groups=groups, correction="holm"
     )
-    assert display.colorbar_.ax.get_ylabel() == "Difference in mean average precision"
-    assert "p by Holm's method ≤ 0.05" in display.ax_.get_title()
-
-
-def test_matrix_without_scale_and_spines(many):
-    figure, ax = plt.subplots()
-    display = ComparisonDisplay(many).plot(ax, colorbar=False, despine=True)
-    assert display.colorbar_ is None
-    assert figure.axes == [ax]
-    assert not ax.spines["left"].get_visible()
+    label = display.ax_.get_xlabel()
+    assert label.startswith("Difference in mean average precision\n95 % intervals of all")
+    assert label.endswith("p by Holm's method")
+    display = ComparisonDisplay.from_predictions(
+        y_true, {"a": first, "b": second, "c": -first}, groups=groups, correction="none"
+    )
+    assert display.ax_.get_xlabel().endswith("of each difference by itself, unadjusted p")
 
 
 # Messages.

@@ -51,7 +51,7 @@ def test_density_is_that_of_all_placements(small):
         labels = np.zeros(12, dtype=int)
         labels[list(hits)] = 1
         values.append(average_precision_score(labels, y_score))
-    display = NullDistributionDisplay.from_predictions(y_true, y_score)
+    display = NullDistributionDisplay.from_predictions(y_true, y_score, y_axis="density")
     heights, edges = heights_and_edges(display.line_)
     counts, _ = np.histogram(values, edges)
     assert counts.sum() == len(values)
@@ -63,7 +63,11 @@ def test_density_is_that_of_all_placements(small):
 def test_area_of_the_tail_is_the_pvalue(small, alternative, n_places):
     y_true, y_score = small
     display = NullDistributionDisplay.from_predictions(
-        y_true, y_score, alternative=alternative, metric=AveragePrecision(n_places)
+        y_true,
+        y_score,
+        alternative=alternative,
+        metric=AveragePrecision(n_places),
+        y_axis="density",
     )
     assert area(display.line_) == pytest.approx(1.0, rel=1e-12)
     assert area(display.tail_) == pytest.approx(display.results.pvalue, rel=1e-12)
@@ -72,7 +76,9 @@ def test_area_of_the_tail_is_the_pvalue(small, alternative, n_places):
 def test_area_of_the_tail_is_the_pvalue_of_a_continued_distribution():
     y_true = np.repeat([1, 0], [30, 370])
     y_score = y_true * 0.5 + np.random.default_rng(0).normal(size=400)
-    display = NullDistributionDisplay.from_predictions(y_true, y_score, yscale="log")
+    display = NullDistributionDisplay.from_predictions(
+        y_true, y_score, y_axis="density", yscale="log"
+    )
     assert area(display.line_) == pytest.approx(1.0, abs=1e-2)
     # Probability beyond the axis is missing.
     assert 0.9 < area(display.tail_) / display.results.pvalue <= 1.0 + 1e-9
@@ -95,7 +101,7 @@ def test_tails_that_cannot_be_seen_are_neither_drawn_nor_computed(yscale, monkey
             return tail(self, x)
 
         monkeypatch.setattr(type(null), name, record)
-    display = NullDistributionDisplay(result).plot(yscale=yscale)
+    display = NullDistributionDisplay(result).plot(y_axis="density", yscale=yscale)
     _, edges = heights_and_edges(display.line_)
     rng = np.random.default_rng(1)
     ranks = np.sort([rng.choice(4000, 40, replace=False) + 1 for _ in range(4000)], axis=1)
@@ -116,7 +122,9 @@ def test_tails_that_cannot_be_seen_are_neither_drawn_nor_computed(yscale, monkey
 def test_two_sided_tail_is_on_the_side_of_the_observed_value(small, negated, side):
     y_true, y_score = small
     y_score = -y_score if negated else y_score
-    display = NullDistributionDisplay.from_predictions(y_true, y_score, alternative="two-sided")
+    display = NullDistributionDisplay.from_predictions(
+        y_true, y_score, alternative="two-sided", y_axis="density"
+    )
     one_sided = average_precision_test(y_true, y_score, alternative=side)
     assert area(display.tail_) == pytest.approx(one_sided.pvalue, rel=1e-12)
 
@@ -129,7 +137,7 @@ def test_two_sided_tail_is_on_the_side_of_the_observed_value(small, negated, sid
 def test_bars_of_hits_at_k_are_hypergeometric(small, metric, test, divisor, alternative):
     y_true, y_score = small
     display = NullDistributionDisplay.from_predictions(
-        y_true, y_score, metric=metric, alternative=alternative
+        y_true, y_score, metric=metric, alternative=alternative, y_axis="density"
     )
     hits = np.array([bar.get_x() + bar.get_width() / 2 for bar in display.line_]) * divisor
     np.testing.assert_allclose(hits, np.rint(hits), atol=1e-9)
@@ -145,7 +153,9 @@ def test_bars_of_hits_at_k_are_hypergeometric(small, metric, test, divisor, alte
 def test_many_hits_are_drawn_in_groups():
     y_true = np.repeat([1, 0], [2000, 6000])
     y_score = y_true * 0.05 + np.random.default_rng(1).normal(size=8000)
-    display = NullDistributionDisplay.from_predictions(y_true, y_score, metric="recall@4000")
+    display = NullDistributionDisplay.from_predictions(
+        y_true, y_score, metric="recall@4000", y_axis="density"
+    )
     heights, edges = heights_and_edges(display.line_)
     hits = edges * 2000
     null = stats.hypergeom(8000, 2000, 4000)
@@ -162,7 +172,9 @@ def test_ties_across_rank_k_are_drawn_as_a_density(small):
     for hits in itertools.combinations(range(12), 4):
         before = sum(hit < 2 for hit in hits)
         values.append((before + sum(2 <= hit < 7 for hit in hits) * 2 / 5) / 4)
-    display = NullDistributionDisplay.from_predictions(y_true, y_score, metric="recall@4")
+    display = NullDistributionDisplay.from_predictions(
+        y_true, y_score, metric="recall@4", y_axis="density"
+    )
     heights, edges = heights_and_edges(display.line_)
     counts, _ = np.histogram(values, edges)
     np.testing.assert_allclose(heights * np.diff(edges), counts / len(values), atol=1e-13)
@@ -172,7 +184,7 @@ def test_ties_across_rank_k_are_drawn_as_a_density(small):
 
 def test_lines_are_where_they_should_be(small):
     y_true, y_score = small
-    display = NullDistributionDisplay.from_predictions(y_true, y_score)
+    display = NullDistributionDisplay.from_predictions(y_true, y_score, y_axis="density")
     assert position(display.observed_line_) == pytest.approx(
         average_precision_score(y_true, y_score)
     )
@@ -196,38 +208,42 @@ def test_legend_states_the_result(small):
     y_true, y_score = small
     display = NullDistributionDisplay.from_predictions(y_true, y_score, name="mine")
     result = display.results
+    assert display.text_.get_text() == f"{result.statistic:.3g}, p = {result.pvalue:.4f}"
     assert legend_of(display) == [
-        f"mine: AP = {result.statistic:.3g}, p = {result.pvalue:.4f}",
+        "mine",
         "exact null distribution",
-        "normal distribution, same mean and sd",
-        f"chance level (AP = {result.null_distribution.mean():.3g})",
+        "normal, same mean and sd",
+        f"chance level ({result.null_distribution.mean():.3g})",
     ]
     display.plot(name="other", plot_normal=False, plot_chance_level=False)
-    assert legend_of(display)[0].startswith("other: AP")
+    assert legend_of(display)[0] == "other"
     assert len(legend_of(display)) == 2
     assert display.normal_line_ is None
     assert display.chance_level_ is None
     at_k = NullDistributionDisplay.from_predictions(y_true, y_score, metric="average_precision@5")
-    assert legend_of(at_k)[0].startswith("AP@5 = ")
+    assert legend_of(at_k)[0] == "observed"
     assert at_k.ax_.get_xlabel() == "Average precision at 5"
 
 
-def test_legend_names_a_pvalue_that_underflows():
+def test_pvalue_that_underflows_is_written_and_drawn():
     display = NullDistributionDisplay.from_predictions(
         np.repeat([1, 0], [400, 3600]), np.arange(4000, 0, -1), metric="recall@400"
     )
     # One perfect placement in all: log10 of the binomial coefficient of 4000 over 400.
     orders = np.sum(np.log10(np.arange(3601, 4001) / np.arange(1, 401)))
     assert display.results.pvalue == 0.0
-    text = legend_of(display)[0]
-    assert text.startswith("recall@400 = 1, p = ")
+    text = display.text_.get_text()
+    assert text.startswith("1, p = ")
     assert int(text.split("e-")[1]) == int(np.ceil(orders))
+    assert display.point_.get_ydata()[0] == pytest.approx(-orders)
+    assert display.line_.get_ydata()[-1] == pytest.approx(-orders)
+    assert display.ax_.get_ylabel() == "Probability of a value as large (log10)"
 
 
 def test_histogram_is_of_random_labellings(small):
     y_true, y_score = small
     display = NullDistributionDisplay(average_precision_test(y_true, y_score, method="normal"))
-    display.plot(n_resamples=1000, random_state=3)
+    display.plot(y_axis="density", n_resamples=1000, random_state=3)
     assert display.normal_line_ is None
     heights, edges = heights_and_edges(display.histogram_)
     shares = heights * np.diff(edges)
@@ -244,13 +260,15 @@ def test_histogram_is_of_random_labellings(small):
 
 
 def test_permutation_distribution_is_its_own_histogram(small):
-    display = NullDistributionDisplay.from_predictions(*small, method="permutation")
+    display = NullDistributionDisplay.from_predictions(
+        *small, method="permutation", y_axis="density"
+    )
     assert area(display.line_) == pytest.approx(1.0)
     assert legend_of(display)[1] == "null distribution from random labellings"
 
 
 def test_statistic_that_cannot_vary_is_one_bar():
-    display = NullDistributionDisplay.from_predictions([0, 1, 1, 0], [1, 1, 1, 1])
+    display = NullDistributionDisplay.from_predictions([0, 1, 1, 0], [1, 1, 1, 1], y_axis="density")
     (bar,) = display.line_
     assert bar.get_height() == pytest.approx(1.0)
     assert bar.get_x() + bar.get_width() / 2 == pytest.approx(0.5)
@@ -263,7 +281,7 @@ def test_folds_of_hits_at_k_are_densities(data):
         LogisticRegression(), X, y, cv=2, return_estimator=True, return_indices=True
     )
     display = NullDistributionDisplay.from_cv_results(
-        cv_results, X, y, metric="precision@0.1", name=["first", "second"]
+        cv_results, X, y, metric="precision@0.1", name=["first", "second"], y_axis="density"
     )
     assert [text.split(":")[0] for text in legend_of(display)[:2]] == ["first", "second"]
     assert display.ax_.get_ylabel() == "Density"
@@ -277,10 +295,8 @@ def test_classes_are_drawn_as_several_results():
     y_true = rng.integers(3, size=30)
     result = average_precision_test(y_true, rng.normal(size=(30, 3)))
     display = NullDistributionDisplay({"ranker": result}).plot()
-    assert [text.split(" = ")[0] for text in legend_of(display)[:3]] == [
-        "ranker: 0: AP",
-        "ranker: 1: AP",
-        "ranker: 2: AP",
+    assert legend_of(display)[:3] == [
+        f"ranker: {c}: {one.statistic:.3g}, p = {one.pvalue:.4f}" for c, one in result.items()
     ]
     observed = [position(line) for line in display.observed_line_]
     np.testing.assert_allclose(observed, [one.statistic for one in result.values()])
@@ -288,6 +304,8 @@ def test_classes_are_drawn_as_several_results():
 
 def test_wrong_options_are_refused(small):
     display = NullDistributionDisplay(average_precision_test(*small))
+    with pytest.raises(ValueError, match="y_axis must be one of 'tail', 'density'; got 'cdf'"):
+        display.plot(y_axis="cdf")
     with pytest.raises(ValueError, match="yscale must be one of 'linear', 'log'; got 'symlog'"):
         display.plot(yscale="symlog")
     with pytest.raises(ValueError, match="n_resamples must be at least 0; got -1"):
@@ -299,6 +317,91 @@ def test_wrong_options_are_refused(small):
     with pytest.raises(ValueError, match="recall needs a cut-off: metric='recall@50'"):
         NullDistributionDisplay.from_predictions(*small, metric="recall")
     assert plt.get_fignums() == []
+
+
+# P-values of each value.
+
+
+def all_values(y_true, metric):
+    """Values of all placements of the positives in a list without ties, by scikit-learn."""
+    n, m = y_true.size, int(y_true.sum())
+    values = []
+    for hits in itertools.combinations(range(n), m):
+        labels = np.zeros(n, dtype=int)
+        labels[list(hits)] = 1
+        if metric == "average_precision":
+            values.append(average_precision_score(labels, -np.arange(n)))
+        else:
+            values.append(labels[:5].sum() / m)
+    return np.array(values)
+
+
+@pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
+@pytest.mark.parametrize("metric", ["average_precision", "recall@5"])
+def test_tail_is_the_share_of_placements_as_extreme(small, metric, alternative):
+    display = NullDistributionDisplay.from_predictions(
+        *small, metric=metric, alternative=alternative
+    )
+    values = all_values(small[0], metric)
+    x, y = display.line_.get_data()
+    # Values of the curve are not known to be values of a placement: equal ones have a margin.
+    above = np.mean(values >= x[:, None] - 1e-12, axis=1)
+    below = np.mean(values <= x[:, None] + 1e-12, axis=1)
+    expected = {
+        "greater": above,
+        "less": below,
+        "two-sided": np.minimum(1.0, 2.0 * np.minimum(above, below)),
+    }[alternative]
+    inside = np.min(np.abs(values - x[:, None]), axis=1)
+    far = (inside < 1e-12) | (inside > 1e-8)
+    assert far.sum() >= 5
+    np.testing.assert_allclose(y[far], expected[far], rtol=1e-9)
+    assert display.ax_.get_yscale() == "log"
+    observed, _ = display.point_.get_xdata()
+    assert display.point_.get_ydata() == pytest.approx([display.results.pvalue] * 2)
+    at = np.argmin(np.abs(x - observed))
+    assert x[at] == pytest.approx(observed, abs=1e-8)
+    assert y[at] == pytest.approx(display.results.pvalue, rel=1e-9)
+
+
+def test_tail_of_a_long_list_is_close_to_that_of_scipy():
+    # A p-value of this list may take long, so that few are computed. ROC AUC is close to normal.
+    n, m = 10_000, 1_000
+    y_true = np.arange(n) < m
+    y_score = np.random.default_rng(0).normal(size=n) + 0.1 * y_true
+    display = NullDistributionDisplay.from_predictions(y_true, y_score, metric="roc_auc")
+    result, (x, y) = display.results, display.line_.get_data()
+    exact = result.null_distribution.log_pvalue(x) / np.log(10.0)
+    np.testing.assert_allclose(np.log10(y), exact, atol=0.02)
+    deviation = np.sqrt((n + 1) / (12 * m * (n - m)))
+    body = np.abs(x - 0.5) < 3.0 * deviation
+    normal = stats.norm(0.5, deviation).sf(x[body])
+    np.testing.assert_allclose(y[body], normal, rtol=0.02)
+    at = np.argmin(np.abs(x - result.statistic))
+    assert y[at] == pytest.approx(result.pvalue, rel=1e-9)
+
+
+@pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
+def test_random_labellings_have_pvalues(small, alternative):
+    display = NullDistributionDisplay.from_predictions(*small, alternative=alternative)
+    display.plot(n_resamples=4000)
+    x, y = display.histogram_.get_data()
+    exact = display.results.null_distribution.pvalue(x, alternative)
+    error = 5.0 * np.sqrt(exact * 2.0 / 4000) + 1e-3
+    assert np.all(np.abs(y - exact) <= error)
+
+
+def test_normal_tail_is_that_of_scipy(small):
+    display = NullDistributionDisplay.from_predictions(*small)
+    x, y = display.normal_line_.get_data()
+    null = display.results.null_distribution
+    np.testing.assert_allclose(y, stats.norm(null.mean(), null.std()).sf(x))
+
+
+def test_linear_scale_of_pvalues(small):
+    display = NullDistributionDisplay.from_predictions(*small, yscale="linear")
+    assert display.ax_.get_yscale() == "linear"
+    assert display.ax_.get_ylim()[0] == 0.0
 
 
 @pytest.mark.parametrize(

@@ -25,10 +25,14 @@ from sklearn_rankinf import (
     RecallAtK,
     TopKSignificanceDisplay,
     metric_power,
+    min_detectable_odds,
+    min_positives,
     top_k_significance_curve,
 )
 from sklearn_rankinf._significance.top_k_curve import TopKSignificanceCurve
 
+# Both bounds at all levels of a curve that is computed with the default levels.
+ALL = {"plot_pointwise": True, "alpha": [0.1, 0.05, 0.01]}
 VIEWS = ("hits", "recall", "precision", "enrichment", "lift", "gain")
 
 
@@ -115,7 +119,9 @@ def test_views_agree_with_their_names(y_axis, case):
     y_true, y_score = structure(name)
     n, m = y_true.size, int(y_true.sum())
     k, hits = counted(y_true, y_score)
-    display = TopKSignificanceDisplay(curve_of(name)).plot(y_axis=y_axis, log_scale=log_scale)
+    display = TopKSignificanceDisplay(curve_of(name)).plot(
+        y_axis=y_axis, log_scale=log_scale, **ALL
+    )
     (line,) = display.line_
     x, y = view_of(y_axis, k, hits, n, m)
     np.testing.assert_allclose(values_at(line, x), y, rtol=1e-12, atol=1e-12)
@@ -138,7 +144,8 @@ def test_views_agree_with_their_names(y_axis, case):
 def test_pointwise_bound_is_that_of_scipy(name):
     y_true, y_score = structure(name)
     n, m = y_true.size, int(y_true.sum())
-    display = TopKSignificanceDisplay.from_predictions(y_true, y_score, alpha=[0.01, 0.1])
+    curve = top_k_significance_curve(y_true, y_score, alpha=[0.01, 0.1])
+    display = TopKSignificanceDisplay(curve).plot(plot_pointwise=True, alpha=[0.01, 0.1])
     k, _ = counted(y_true, y_score)
     # From the largest level to the smallest, whatever their order was.
     for level, line in zip([0.1, 0.01], display.pointwise_, strict=True):
@@ -180,7 +187,7 @@ def test_line_across_ties_is_the_mean_over_their_orders():
 
 def test_hits_are_constant_between_cut_offs():
     k, hits = counted(*structure("no ties"))
-    display = TopKSignificanceDisplay(curve_of("no ties")).plot()
+    display = TopKSignificanceDisplay(curve_of("no ties")).plot(**ALL)
     np.testing.assert_array_equal(values_at(display.line_[0], k[:-1] + 0.9), hits[:-1])
     needed = display.results.hits_needed_simultaneous[0]
     both = np.isfinite(needed[:-1]) & np.isfinite(needed[1:])
@@ -190,7 +197,9 @@ def test_hits_are_constant_between_cut_offs():
 
 def test_nothing_is_drawn_where_no_hits_are_enough():
     y_true, y_score = structure("one positive")
-    display = TopKSignificanceDisplay.from_predictions(y_true, y_score, alpha=[0.1, 0.05, 0.01])
+    display = TopKSignificanceDisplay(top_k_significance_curve(y_true, y_score)).plot(
+        **ALL, log_scale=False
+    )
     # One positive among the first 6 or 3 of 60 has a p-value of .1 and .05; none has .01.
     for line, last in zip(display.pointwise_, [6, 3, 0], strict=True):
         x, y = line.get_data()
@@ -202,7 +211,7 @@ def test_gap_inside_a_bound_stays_open():
     curve = top_k_significance_curve(*structure("no ties"), alpha=0.05)
     needed = curve.hits_needed.copy()
     needed[0, 20:25] = np.nan
-    display = TopKSignificanceDisplay(replace(curve, hits_needed=needed)).plot()
+    display = TopKSignificanceDisplay(replace(curve, hits_needed=needed)).plot(plot_pointwise=True)
     x, y = display.pointwise_[0].get_data()
     assert np.isnan(y).sum() == 1
     assert not np.any(np.isfinite(y) & (x > 20) & (x < 26))
@@ -211,7 +220,7 @@ def test_gap_inside_a_bound_stays_open():
 def test_runs_are_where_the_ranker_is_above_the_simultaneous_bound():
     k, hits = counted(*structure("no ties"))
     for y_axis, unit in (("hits", 1.0), ("gain", 100.0 / 60)):
-        display = TopKSignificanceDisplay(curve_of("no ties")).plot(y_axis=y_axis)
+        display = TopKSignificanceDisplay(curve_of("no ties")).plot(y_axis=y_axis, **ALL)
         for bars, needed in zip(
             display.runs_, display.results.hits_needed_simultaneous, strict=True
         ):
@@ -231,7 +240,7 @@ def test_runs_are_where_the_ranker_is_above_the_simultaneous_bound():
 
 def test_runs_that_are_nowhere_have_no_entry():
     display = TopKSignificanceDisplay(curve_of("positives last")).plot()
-    assert [spans(bars) for bars in display.runs_] == [[], [], []]
+    assert [spans(bars) for bars in display.runs_] == [[]]
     assert "above the simultaneous bound" not in legend_of(display)
 
 
@@ -239,7 +248,15 @@ def test_legend_is_short():
     display = TopKSignificanceDisplay(curve_of("no ties")).plot()
     assert legend_of(display) == [
         "observed",
-        "random selection",
+        "chance",
+        "simultaneous bound, 5 %",
+        "above the simultaneous bound",
+    ]
+    assert display.pointwise_ == []
+    display.plot(**ALL)
+    assert legend_of(display) == [
+        "observed",
+        "chance",
         "pointwise bound, 10, 5, 1 %",
         "simultaneous bound, 10, 5, 1 %",
         "above the simultaneous bound",
@@ -316,6 +333,9 @@ def test_rankers_have_bounds_in_common(scores):
     display = TopKSignificanceDisplay.from_predictions(y_true, by_name)
     assert legend_of(display)[:3] == ["a", "b", "c"]
     assert len(display.line_) == 3
+    assert len(display.simultaneous_) == 1
+    assert len(display.runs_) == 3
+    display.plot(**ALL)
     assert len(display.pointwise_) == len(display.simultaneous_) == 3
     assert len(display.runs_) == 9
     for name, line in zip("abc", display.line_, strict=True):
@@ -344,6 +364,7 @@ def test_rankers_with_ties_have_separate_simultaneous_bounds(scores):
     y_true, by_name = scores
     tied = {"fine": by_name["c"], "coarse": np.round(by_name["c"])}
     display = TopKSignificanceDisplay.from_predictions(y_true, tied)
+    display.plot(plot_pointwise=True)
     assert [len(part) for part in (display.pointwise_, display.simultaneous_)] == [1, 2]
     for curve, line, bound in zip(
         display.results.values(), display.line_, display.simultaneous_, strict=True
@@ -369,7 +390,7 @@ def test_rankings_of_different_sizes_need_a_relative_view(scores):
     display = TopKSignificanceDisplay(curves, name=["all", "fewer"])
     for y_axis in ("hits", "enrichment"):
         with pytest.raises(
-            ValueError, match=r"10 positives among 80 samples and of 9 among 79; use y_axis='gain'"
+            ValueError, match=r"10 positives among 80 items and of 9 among 79; use y_axis='gain'"
         ):
             display.plot(y_axis=y_axis)
     display.plot(y_axis="gain")
@@ -398,7 +419,9 @@ def test_ranking_and_largest_cut_off():
     display = TopKSignificanceDisplay.from_predictions(ranking, max_rank=0.5, name="half")
     assert display.results.k[-1] == display.ax_.get_xlim()[1] == 30
     assert legend_of(display)[0] == "half"
-    one = TopKSignificanceDisplay.from_predictions(ranking, max_rank=1, y_axis="precision")
+    one = TopKSignificanceDisplay.from_predictions(
+        ranking, max_rank=1, y_axis="precision", log_scale=False
+    )
     np.testing.assert_array_equal(one.line_[0].get_data()[0], [1])
 
 
@@ -416,8 +439,8 @@ def test_keywords_of_each_ranker():
     display.plot(y_axis="recall", curve_kwargs=[{"c": "red"}, {"lw": 3.0}])
     assert display.line_[0].get_color() == "red"
     assert display.line_[1].get_linewidth() == 3.0
-    assert display.ax_.get_xlabel() == "Samples from the top (k)"
-    assert display.ax_.get_ylabel() == "Recall"
+    assert display.ax_.get_xlabel() == "Items from the top (k)"
+    assert display.ax_.get_ylabel() == "Recall at k"
     with pytest.raises(ValueError, match="one dict for each of the 2 rankers; got 3"):
         display.plot(curve_kwargs=[{}, {}, {}])
 
@@ -488,33 +511,83 @@ def test_power_is_that_of_the_results(powers):
         np.testing.assert_allclose([heights.min(), heights.max()], np.clip(edges, 0.0, 1.0))
     assert display.level_line_.get_ydata()[0] == 0.05
     assert display.target_line_.get_ydata()[0] == 0.8
-    assert display.ax_.get_xlabel() == "Number of positives (300 samples, odds 3)"
+    assert display.ax_.get_xlabel() == "Number of positives (300 items, odds 3, AUC 0.75)"
     assert display.ax_.get_ylabel() == "Power"
 
 
-def test_first_point_with_the_power_is_marked(powers):
+def test_points_between_which_the_power_is_reached_are_stated(powers):
     target = 0.5 * (powers["hits"][1].power + powers["hits"][2].power)
     display = PowerDisplay(powers["hits"]).plot(target=target)
-    first = 20 if powers["hits"][2].power > target else 10
-    np.testing.assert_array_equal(display.reached_[0].get_xdata(), [first, first])
-    assert legend_of(display)[0] == f"Recall at 30,\n{target:g} first at {first}"
+    first, last = (10, 20) if powers["hits"][2].power > target else (20, 30)
+    assert display.reached_ == [None]
+    between = f"Recall at 30: power {target:g} between {first} and {last} positives"
+    assert legend_of(display)[0] == between
     display.plot(target=0.9999999)
     assert display.reached_ == [None]
     assert legend_of(display)[0].endswith("not reached")
+    display.plot(target=1e-9)
+    assert legend_of(display)[0].endswith("at 10 positives or fewer")
     display.plot(target=None, name="mine")
     assert display.target_line_ is None
     assert legend_of(display) == ["mine", "significance level 0.05"]
 
 
+@pytest.mark.parametrize(
+    ("metric", "prevalence"),
+    [("recall@60", None), ("recall@0.1", 0.1), ("roc_auc", None), ("roc_auc", 0.2)],
+)
+def test_exact_number_of_positives_is_added(metric, prevalence):
+    m = np.array([5, 20, 60, 150])
+    n = 300 if prevalence is None else np.rint(m / prevalence).astype(int)
+    display = PowerDisplay.from_design(n, m, metric=metric, auc=0.62, n_resamples=500, target=0.4)
+    x = display.line_[0].get_xdata()
+    assert set(m) < set(x)
+    (reached,) = display.reached_
+    at = int(reached.get_xdata()[0])
+    assert at not in m
+    low = max(m[m < at])
+
+    def power_of(positives):
+        size = 300 if prevalence is None else round(positives / prevalence)
+        return metric_power(size, positives, metric=metric, auc=0.62, n_resamples=500)
+
+    found = power_of(at)
+    assert found.power + found.standard_error >= 0.4
+    if metric.startswith("recall"):
+        assert all(power_of(each).power < 0.4 for each in range(low + 1, at))
+    assert power_of(at - 1).power + found.standard_error < 0.4
+    about = "about " if found.standard_error else ""
+    assert legend_of(display)[0].endswith(f": power 0.4 at {about}{at} positives")
+    if metric == "recall@0.1":
+        first = min_positives(prevalence=0.1, metric=metric, auc=0.62, power=0.4)
+        assert first == at
+    assert display.ax_.get_xlabel().endswith("AUC 0.62)")
+
+
+@pytest.mark.parametrize("effect", ["odds", "auc"])
+def test_exact_effect_is_added(effect):
+    values = [1.2, 2.0, 8.0] if effect == "odds" else [0.55, 0.65, 0.9]
+    display = PowerDisplay.from_design(200, 20, metric="recall@20", **{effect: values})
+    odds = min_detectable_odds(200, 20, metric="recall@20")
+    expected = odds if effect == "odds" else odds / (1.0 + odds)
+    np.testing.assert_allclose(display.reached_[0].get_xdata(), [expected] * 2, rtol=1e-9)
+    assert display.reached_[0].get_ydata()[0] == pytest.approx(0.8)
+    np.testing.assert_allclose(display.line_[0].get_xdata(), sorted([*values, expected]))
+    unit = "odds" if effect == "odds" else "AUC"
+    assert legend_of(display)[0] == f"Recall at 20: power 0.8 at {unit} {expected:.3g}"
+
+
 def test_power_without_effect_is_the_level():
     display = PowerDisplay.from_design(100, 10, metric="recall@20", odds=[1.0, 2.0, 4.0])
-    x, y = display.line_[0].get_data()
+    display.plot(target=None)
+    given = np.isin(display.line_[0].get_xdata(), [1.0, 2.0, 4.0])
+    x, y = (values[given] for values in display.line_[0].get_data())
     np.testing.assert_allclose(x, [1.0, 2.0, 4.0])
     null = stats.hypergeom(100, 10, 20)
     critical = next(h for h in range(11) if null.sf(h - 1) <= 0.05)
     assert y[0] == pytest.approx(null.sf(critical - 1), rel=1e-9)
     assert y[0] < y[1] < y[2]
-    label = "Odds of a positive against a negative (10 positives, 100 samples)"
+    label = "Odds of a positive against a negative (10 positives, 100 items)"
     assert display.ax_.get_xlabel() == label
 
 
@@ -533,17 +606,17 @@ def test_axes_of_power():
         20 * m, m, metric=[RecallAtK(0.1), "reciprocal_rank"], odds=3.0
     )
     assert display.ax_.get_xlabel() == "Number of positives (prevalence 0.05, odds 3)"
-    assert [text.split(",")[0] for text in legend_of(display)[:2]] == [
+    assert [text.split(":")[0] for text in legend_of(display)[:2]] == [
         "Recall at 0.1",
         "Reciprocal rank",
     ]
     display.plot(x_axis="n_samples")
     np.testing.assert_array_equal(display.line_[0].get_xdata(), 20 * m)
-    assert display.ax_.get_xlabel() == "Number of samples (odds 3)"
+    assert display.ax_.get_xlabel() == "Number of items (odds 3)"
     areas = [0.6, 0.7]
     display = PowerDisplay.from_design(100, 10, metric="recall@20", auc=areas)
     np.testing.assert_allclose(display.line_[0].get_xdata(), areas)
-    assert display.ax_.get_xlabel() == "Expected ROC AUC (10 positives, 100 samples)"
+    assert display.ax_.get_xlabel() == "Expected ROC AUC (10 positives, 100 items)"
 
 
 def test_wrong_powers_are_refused(powers):
@@ -560,7 +633,9 @@ def test_wrong_powers_are_refused(powers):
         PowerDisplay(powers).plot(x_axis="odds")
     with pytest.raises(ValueError, match="x_axis must be one of"):
         PowerDisplay(powers).plot(x_axis="k")
-    with pytest.raises(ValueError, match=r"target must lie between 0 and 1, exclusive; got 1\.5"):
+    with pytest.raises(
+        ValueError, match=r"The target power must lie between 0 and 1, exclusive; got 1\.5"
+    ):
         PowerDisplay(powers).plot(target=1.5)
     assert plt.get_fignums() == []
 

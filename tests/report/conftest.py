@@ -10,7 +10,7 @@ import pytest
 
 from sklearn_rankinf.__main__ import main
 from sklearn_rankinf._plot import null_distribution
-from sklearn_rankinf._plot.null_distribution import DistributionShape
+from sklearn_rankinf._plot.null_distribution import TailCurve
 from sklearn_rankinf._report import demo as _demo
 from sklearn_rankinf._report import study
 
@@ -25,8 +25,10 @@ class DemoRun:
     plots: list[Path] = field(default_factory=list)
 
 
-def flat_shape(null, observed, *, greater, with_tail):
-    return DistributionShape(null.mean() + null.std() * np.linspace(-2.0, 2.0, 5), np.full(4, 0.25))
+def straight_curve(null, observed, *, greater, alternative):
+    return TailCurve(
+        null.mean() + null.std() * np.linspace(-2.0, 2.0, 5), -np.arange(5.0), alternative
+    )
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -47,9 +49,9 @@ def _curves_once():
 
 
 @pytest.fixture
-def flat_shapes(monkeypatch):
+def straight_curves(monkeypatch):
     """For pages of which the curves of null distributions do not matter."""
-    monkeypatch.setattr(null_distribution, "distribution_shape", flat_shape)
+    monkeypatch.setattr(null_distribution, "tail_curve", straight_curve)
 
 
 @pytest.fixture(scope="session")
@@ -65,8 +67,8 @@ def demo(tmp_path_factory) -> DemoRun:
     printed = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
         patch.setattr(_demo, "assess", recording_assess)
-        # The shapes of null distributions take seconds, and have separate tests.
-        patch.setattr(null_distribution, "distribution_shape", flat_shape)
+        # The curves of null distributions take seconds, and have separate tests.
+        patch.setattr(null_distribution, "tail_curve", straight_curve)
         run.code = main(["demo", "--plots", str(directory)])
     run.text = printed.getvalue()
     run.plots = sorted(directory.iterdir())

@@ -122,7 +122,7 @@ def printed_by(directory, demo, capsys, monkeypatch):
     return run
 
 
-@pytest.mark.usefixtures("flat_shapes")
+@pytest.mark.usefixtures("straight_curves")
 @pytest.mark.skipif(os.name == "nt", reason="the page is written for a shell of Unix")
 def test_page(directory, printed_by):
     """One test, because the page makes a file that later commands read."""

@@ -682,7 +682,7 @@ def test_report_over_queries_refuses(three, capsys, options, message):
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("flat_shapes")
+@pytest.mark.usefixtures("straight_curves")
 def test_report_as_a_page(scores, capsys, tmp_path, monkeypatch):
     page = tmp_path / "report.html"
     page.write_text("old")

@@ -889,7 +889,7 @@ def test_page_has_pictures(page, nasty):
     assert any("活性" in base64.b64decode(source.split(",")[1]).decode() for source in sources)
 
 
-@pytest.mark.usefixtures("flat_shapes")
+@pytest.mark.usefixtures("straight_curves")
 def test_spikes_of_far_null_distributions_are_not_drawn():
     y_true = np.arange(1000) < 30
     scores = {"far": -np.arange(1000.0), "near": RNG.normal(size=1000) + 0.2 * y_true}
@@ -912,7 +912,7 @@ def test_picture_of_intervals_has_the_chance_levels_of_the_tables():
     assert drawn[0] != drawn[1]
 
 
-@pytest.mark.usefixtures("flat_shapes")
+@pytest.mark.usefixtures("straight_curves")
 def test_pages_of_two_rankers_and_of_one_label():
     two = rank_significance_report(Y, {"a": GOOD, "b": NOISE}, k=10, n_resamples=99).to_html()
     assert len([1 for name, _ in Page(two).addresses if name == "src"]) == 5
@@ -942,7 +942,7 @@ def test_pages_of_other_reports(arguments, options, n_pictures):
     assert found.seen.count("img") == n_pictures
 
 
-@pytest.mark.usefixtures("flat_shapes")
+@pytest.mark.usefixtures("straight_curves")
 def test_at_most_six_null_distributions_are_drawn():
     report = rank_significance_report(Y, dict.fromkeys("abcdefgh", GOOD), k=10)
     titles = [title for title, _ in _pictures(report)]
