@@ -17,7 +17,7 @@ from pathlib import Path
 TERMS = {
     # A sample is a list of items as a whole: "two independent samples", "a bootstrap sample".
     r"(?<!two )(?<!independent )(?<!bootstrap )(?<!training )(?<!random )(?<!control )"
-    r"(?<!downsampled )samples(?! of)|"
+    r"(?<!downsampled )(?<!large )samples(?! of)|"
     r"(each|every|one|per|another|single|same|positive|negative) sample": "item",
     r"(?<!the )targets?(?! power| of the interval)|the targets": "positive",
     # What is drawn has this name, in the plural or counted; so has the title of a paper.
@@ -31,7 +31,7 @@ FORBIDDEN = [(re.compile(rf"\b({found})\b", re.IGNORECASE), said) for found, sai
 # Code, names, roles, addresses, and what a directive is given.
 CODE = re.compile(
     r"``.*?``|`[^`]*`|https?://\S+|\w+='[^']*'|\{[^{}]*\}|"
-    r"^\s*(\.\. |:\w+:|>>>|\.\.\. ).*$|^\s*[\w*, ]+ : [^A-Z].*$"
+    r"^\s*(\.\. |:\w+:(?!`)|>>>|\.\.\. ).*$|^\s*[\w*, ]+ : [^A-Z].*$"
 )
 BLOCK = re.compile(r"^(\s*)(\.\. (code-block|jupyter|plot|math|raw)::|```|.*::\s*$)")
 

@@ -207,7 +207,7 @@ def randomization_test(
 
     Only items whose outputs differ affect the test; for F1, precision and recall, only the number
     of positives among them does. If swaps give system a the positive outputs of X of the
-    :math:`D_1` positives and of Z of the :math:`D_0` negatives among these samples, X and Z are
+    :math:`D_1` positives and of Z of the :math:`D_0` negatives among these items, X and Z are
     independent and binomial with probability 1/2, and :math:`\Delta^*` does not decrease as X
     increases. The p-value is therefore a sum over Z of binomial tails,
 
@@ -218,7 +218,7 @@ def randomization_test(
     that lead to each (X, Z) are counted cluster by cluster, if that takes moderate time. If swaps
     leave a system without predicted positives, its precision is 0 as in scikit-learn.
 
-    Swaps keep every output with its sample, and hence within its stratum. The test is therefore
+    Swaps keep every output with its item, and hence within its stratum. The test is therefore
     stratified for any strata, and a parameter `strata` is not needed.
 
     The matched-pair tests compare the numbers of positives that the systems find in each pair: a
@@ -350,9 +350,9 @@ def _warn_of_undefined(score: _Ratio, counts: dict[str, tuple[int, int]]) -> Non
     undefined = [name for name, own in counts.items() if score.bottom(*own) == 0]
     if undefined:
         reason = {
-            "precision": "no sample is predicted to be positive",
+            "precision": "no item is predicted to be positive",
             "recall": "y_true has no positives",
-            "f1": "no sample is positive or predicted to be positive",
+            "f1": "no item is positive or predicted to be positive",
         }[score.name]
         warn_caller(
             f"The {score.name} of {' and '.join(undefined)} is undefined because {reason}: it "

@@ -147,7 +147,7 @@ class BinormalPrecisionRecallCurve:
         TypeError
             If there are no scores, or labels or scores have the wrong type.
         ValueError
-            If labels or scores are invalid or not binary, or a class has fewer than two samples or
+            If labels or scores are invalid or not binary, or a class has fewer than two items or
             only equal scores.
 
         See Also
@@ -363,7 +363,7 @@ def _mean_and_sd(scores: Floats, name: str, names: str) -> tuple[float, float]:
     if scores.size < 2:
         found = f"one {name}" if scores.size else f"no {names}"
         raise ValueError(
-            f"y_true contains {found}, but the binormal curve needs at least two samples of each "
+            f"y_true contains {found}, but the binormal curve needs at least two items of each "
             "class to estimate standard deviations."
         )
     if np.all(scores == scores[0]):
@@ -411,7 +411,7 @@ def binormal_average_precision_score(
     TypeError
         If there are no scores, or labels or scores have the wrong type.
     ValueError
-        If labels or scores are invalid or not binary, or a class has fewer than two samples or only
+        If labels or scores are invalid or not binary, or a class has fewer than two items or only
         equal scores.
 
     See Also

@@ -386,7 +386,7 @@ def metric_comparison_test(
     strata : array-like of shape (n_samples,), optional
         Stratum of each item, for items with fixed numbers of positives and negatives per
         stratum: influence values are centred within strata. Swaps exchange the two ranks of one
-        sample and need no strata.
+        item and need no strata.
     clusters : array-like of shape (n_samples,), optional
         Cluster of each item. With `groups`, all items of a query must be in one cluster. The
         ranks of a cluster are swapped together, and only items of different clusters are

@@ -315,7 +315,7 @@ def metric_curve(
     TypeError
         If `y_score` is missing, or given with a ranking, or if an argument has the wrong type.
     ValueError
-        If a class has fewer than two samples, if `difference` is true and there are not two
+        If a class has fewer than two items, if `difference` is true and there are not two
         rankers, or if an option is not one of those above or is not available for the curve.
 
     Warns

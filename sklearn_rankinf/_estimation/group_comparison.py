@@ -286,7 +286,7 @@ def metric_group_comparison_test(
     p-value is (b + 1) / (B + 1) if b of B permutations have a statistic at least as extreme. It is
     exact if, given their labels, the scores of all groups have the same distribution. If the
     distributions differ and only the values of the metric are equal, the test is approximate, and
-    holds its level in large items because the statistic is studentised [1]_: without division by
+    holds its level in large samples because the statistic is studentised [1]_: without division by
     the standard error it would not. The measured sizes are in :ref:`coverage`. By ROC AUC it
     rejects far too often if the ranker is strong, a group has few positives, and in that group
     alone a few of them are left far behind. Scores move between groups together with their labels,

@@ -200,8 +200,8 @@ def metric_interval(
     positives, and below 2 an error. For metrics at the fraction f of the population, of which
     recall is :math:`\kappa` and :math:`\pi \kappa / f` precision, ``"union"`` are the wider ones of
     score and likelihood-ratio limits on each side, with the variance of a random threshold; they
-    need :math:`n_0 f \ge 10`, and there is a warning below 25. P-values of tests against random
-    labelling need no correction: they are valid for case-control samples.
+    need :math:`n_0 f \ge 10`, and there is a warning below 25. P-values of tests against chance
+    need no correction: they are valid for case-control samples.
 
     References
     ----------

@@ -118,7 +118,7 @@ class MetricMultipleComparisonTestResult(Result):
         Value of the first ranker of a pair minus that of the second.
     standard_error : ndarray of shape (n_pairs,)
         Standard error of the difference; nan if a class, or a class of a stratum, has a single
-        sample or cluster.
+        item or cluster.
     low, high : ndarray of shape (n_pairs,)
         Confidence limits of the differences: simultaneous, or of each pair by itself if the
         correction is ``"none"``. They exclude 0 if and only if the p-value is at most

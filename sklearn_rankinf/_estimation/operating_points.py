@@ -126,7 +126,7 @@ def items_to_examine(
     TypeError
         If `y_score` is missing, or given with a ranking, or if an argument has the wrong type.
     ValueError
-        If `recall` is not between 0 and 1, if a class has fewer than two samples, or if an option
+        If `recall` is not between 0 and 1, if a class has fewer than two items, or if an option
         is not one of those above.
 
     Warns
@@ -351,7 +351,7 @@ def optimal_cutoff(
     TypeError
         If `y_score` is missing, or given with a ranking, or if an argument has the wrong type.
     ValueError
-        If `value` or `cost` is not positive, or if a class has fewer than two samples.
+        If `value` or `cost` is not positive, or if a class has fewer than two items.
 
     Warns
     -----

@@ -376,7 +376,8 @@ class RPrecision(RankStatistic):
     -----
     R-precision is :math:`H_m / m` with :math:`H_m` of the m positives among the first m items,
     which is also recall at m [1]_. It is averaged over random tie-breaking if equal scores straddle
-    rank m. One ranking has no interval; the mean over queries has.
+    rank m. The interval of one ranking depends on the binormal model, and its coverage was not
+    measured; the mean over queries has Student's t interval.
 
     References
     ----------

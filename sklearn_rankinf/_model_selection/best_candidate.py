@@ -198,7 +198,7 @@ def best_candidate_test(
     ValueError
         If there is no ranker, if names repeat, if labels or scores are invalid (see
         :meth:`Ranking.from_scores`), if the metric is unknown, if a cluster has different
-        labels or is in several strata, if two samples of a series have the same time, or if the
+        labels or is in several strata, if two items of a series have the same time, or if the
         observed labelling is the only possible one.
 
     Warns

@@ -291,7 +291,7 @@ def cross_val_comparison(
         comparison of the models, for repeated or random splits.
     params : dict, optional
         Parameters for fitting both estimators, as in
-        :func:`sklearn.model_selection.cross_validate`. Groups of the samples,
+        :func:`sklearn.model_selection.cross_validate`. Groups of the items,
         ``params["groups"]``, go to the splitter and to an estimator that splits by groups, with and
         without metadata routing; by default they are the `clusters`, for the default splitter and
         for those that split by groups, such as
@@ -367,7 +367,7 @@ def cross_val_comparison(
     .. math:: t = \bar d \Big/ \sqrt{\Big(\frac1K + \frac{n_2}{n_1}\Big) s^2},
 
     with the variance :math:`s^2` of the :math:`d_k`, the mean ratio :math:`n_2 / n_1` of held-out
-    to training samples, and K - 1 degrees of freedom. The correction is a rule of thumb, and no
+    to training items, and K - 1 degrees of freedom. The correction is a rule of thumb, and no
     estimator of that variance is unbiased: the test is approximate. In
     simulations it was conservative with 5 splits, and not always with 15.
 

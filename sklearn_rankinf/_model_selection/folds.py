@@ -449,7 +449,7 @@ class FoldMean:
     def of_algorithms(cls, values: Floats, ratio: float) -> FoldMean:
         """Mean of values of any models, corrected for overlapping training sets.
 
-        The correction is that of Nadeau and Bengio for the ratio of held-out to training samples.
+        The correction is that of Nadeau and Bengio for the ratio of held-out to training items.
         """
         # The variance of equal values is 0, without rounding errors.
         variance = float(values.var(ddof=1)) if np.ptp(values) > 0.0 else 0.0

@@ -135,7 +135,7 @@ def make_significance_scorer(
     ----------
     metric : str or metric, default="average_precision"
         A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
-        :func:`metric_test`. A fraction of the samples, as in ``"recall@0.1"``, is usually the
+        :func:`metric_test`. A fraction of the items, as in ``"recall@0.1"``, is usually the
         better cut-off because folds differ in size; a number larger than a fold is an error. For
         multiclass and multilabel labels the average over the classes is a part of the metric, as in
         ``"recall_macro@0.1"`` or ``Bedroc().averaged("macro")``. Averages have no null distribution

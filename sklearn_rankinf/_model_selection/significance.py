@@ -316,7 +316,7 @@ def cross_val_significance(
         such a scorer. ``"refit"`` repeats the whole cross-validation for permuted labels.
     params : dict, optional
         Parameters for fitting and for metadata routing, as in
-        :func:`sklearn.model_selection.cross_validate`. Groups of the samples,
+        :func:`sklearn.model_selection.cross_validate`. Groups of the items,
         ``params["groups"]``, go to the splitter and to an estimator that splits by groups, with and
         without metadata routing; by default they are the `clusters`, for the default splitter and
         for those that split by groups, such as
@@ -375,13 +375,13 @@ def cross_val_significance(
     * ``"cauchy"`` is :math:`\frac12 - \frac1\pi \arctan \frac1K \sum_k \tan \pi (\frac12 - p_k)`
       [2]_, which is 1 if a fold has a p-value of 1;
     * ``"fisher"`` is the tail of the chi-squared distribution with 2K degrees of freedom at
-      :math:`-2 \sum_k \ln p_k`. It needs folds with disjoint held-out samples that are used to
+      :math:`-2 \sum_k \ln p_k`. It needs folds with disjoint held-out items that are used to
       train neither their own estimator nor that of an earlier fold, such as those of
       :class:`sklearn.model_selection.TimeSeriesSplit`. Each p-value is then valid given the earlier
       ones;
     * ``"convolution"`` is :math:`P(\bar S \ge \bar s)` for the mean over the folds, given the ties,
       if labels are permuted within folds. It needs a
-      :class:`sklearn.frozen.FrozenEstimator` and disjoint held-out samples. The null distribution
+      :class:`sklearn.frozen.FrozenEstimator` and disjoint held-out items. The null distribution
       is exact, but for custom metrics, for which ``method="auto"`` selects permutation.
 
     All combinations are computed from logarithms, so that p-values below the smallest float can be

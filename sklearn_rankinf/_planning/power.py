@@ -183,7 +183,7 @@ def metric_power(
     Notes
     -----
     If the values of the metric can be listed, the critical value c is the smallest value with
-    :math:`P_0(S \ge c) \le \alpha` under random labelling. Otherwise it is the number at which this
+    :math:`P_0(S \ge c) \le \alpha` by chance. Otherwise it is the number at which this
     probability is alpha, up to the numerical error stated by ``relative_error`` of
     :func:`metric_null_distribution`. The level is :math:`P_0(S \ge c)` and the power is
     :math:`P(S \ge c)`.

@@ -192,7 +192,7 @@ def min_positives(
         Fraction of the items that are positive, between 0 and 1.
     metric : str or metric, default="average_precision"
         A metric, or its name with a cut-off after an @, as in ``"recall@50"``; see
-        :func:`metric_test`. A cut-off that is a number of samples is also the smallest number of
+        :func:`metric_test`. A cut-off that is a number of items is also the smallest number of
         items considered.
     odds : float, optional
         The effect: odds of each positive against a negative. Exactly one of `odds` and `auc` is

@@ -146,7 +146,8 @@ def tune(
     for number, (name, search) in enumerate(searches.items(), start=1):
         n_candidates = int(np.prod([len(values) for values in search.param_grid.values()]))
         _say(
-            f"[{number}/{len(searches)}] {name}: {n_candidates} rankers x {N_FOLDS} folds ...",
+            f"[{number}/{len(searches)}] {name}: {n_candidates} parameter settings x "
+            f"{N_FOLDS} folds ...",
             end=" ",
         )
         start = time.perf_counter()

@@ -97,7 +97,7 @@ def metric_test(
         DCG and NDCG may have one too, as in ``"ndcg@10"``. With several classes each is tested
         separately, or one average over them: ``"recall_macro@50"``, ``"ndcg_weighted@10"``,
         ``"bedroc_micro"``, ``Bedroc(alpha=50).averaged("macro")``. Averages are defined as in
-        scikit-learn: the mean over the classes, the mean weighted by their numbers of items, or
+        scikit-learn: the mean over the classes, the mean weighted by their numbers of positives, or
         the metric of all classes' items in one list. Binary labels need no average and ignore it.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored if `y_true` is a ranking or has several classes.
@@ -186,8 +186,8 @@ def metric_test(
     :class:`AveragePrecision`. The p-value :math:`P(S \ge s)` includes equality. The labels must not
     have been used to train the model whose scores are tested.
 
-    Averages over classes are tested by permuting whole rows of labels, so that the labels of a
-    sample stay together.
+    Averages over classes are tested by permuting whole rows of labels, so that the labels of an
+    item stay together.
 
     Items of one cluster, such as images of one patient, are not independent evidence. Ignoring
     clusters is the most common invalid use of tests like this one: with 100 clusters of 5 with
@@ -208,17 +208,17 @@ def metric_test(
     examines whether the tested score adds information. To compare scores only within strata, pass
     them as `groups`.
 
-    The mean over independent queries has an exact null distribution, except for a custom metric
-    and graded relevance, for which ``"auto"`` uses permutation. A query without positives counts
-    as 0 and has the p-value 1; it is left out of the adjustments for multiple queries. The
-    adjustment of Benjamini and Hochberg [2]_ bounds the expected proportion of false discoveries
-    among the significant queries, and is valid for independent queries; that of Benjamini and
-    Yekutieli [3]_ is valid under any dependence. Holm's [4]_ adjustment bounds the probability of
-    any false discovery, under any dependence. With strata or clusters the labels of all queries are
-    permuted together, which preserves the dependence between queries. The step-down maxT [5]_
-    compares the standardised value of a query with the largest one of this query and of all less
-    extreme queries in each random labelling; it bounds the same probability as Holm's adjustment,
-    and its p-values are smaller if queries are dependent.
+    The mean over independent queries has an exact null distribution, except for recall at a
+    precision, a custom metric and graded relevance, for which ``"auto"`` uses permutation. A query
+    without positives counts as 0 and has the p-value 1; it is left out of the adjustments for
+    multiple queries. The adjustment of Benjamini and Hochberg [2]_ bounds the expected proportion
+    of false discoveries among the significant queries, and is valid for independent queries; that
+    of Benjamini and Yekutieli [3]_ is valid under any dependence. Holm's [4]_ adjustment bounds the
+    probability of any false discovery, under any dependence. With strata or clusters the labels of
+    all queries are permuted together, which preserves the dependence between queries. The step-down
+    maxT [5]_ compares the standardised value of a query with the largest one of this query and of
+    all less extreme queries in each random labelling; it bounds the same probability as Holm's
+    adjustment, and its p-values are smaller if queries are dependent.
 
     Grades of relevance are used as gains without a transformation, as in
     :func:`sklearn.metrics.dcg_score`. Mean and variance of DCG under permutation of the grades are

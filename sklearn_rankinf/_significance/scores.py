@@ -259,7 +259,7 @@ def adjusted_average_precision_score(
     The score is :math:`(\mathrm{AP} - E) / (1 - E)` with the exact mean :math:`E` of average
     precision by chance, given the ties; with ``normalize="positives"`` the value
     :math:`\min(m, k) / m` of a perfect ranking replaces the 1. Without ties and with :math:`m` of
-    :math:`n` samples positive,
+    :math:`n` items positive,
     :math:`E = \frac{1}{n}\left[H_n + \frac{m - 1}{n - 1}(n - H_n)\right]` with the harmonic number
     :math:`H_n`, which is larger than the prevalence :math:`m / n`. The adjustment
     does not make values comparable across prevalences.
@@ -625,7 +625,7 @@ def average_precision_at_k_score(
     -----
     Each block of equal scores that ends at or before rank k is one threshold, as in scikit-learn: a
     block with y positives that ends at rank T, with h positives before it, contributes
-    :math:`y (h + y) / T`. A block of g that straddles rank k, after a samples, contributes its
+    :math:`y (h + y) / T`. A block of g that straddles rank k, after a items, contributes its
     expectation over random tie-breaking. With :math:`j = k - a` and
     :math:`S = \sum_{i=a+1}^{k} 1 / i` the expectation is
 
