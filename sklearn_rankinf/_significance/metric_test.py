@@ -141,7 +141,8 @@ def metric_test(
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
-        Number of jobs for ``method="permutation"``. The result does not depend on it.
+        Number of jobs for permutations, and for the exact p-values of many queries. The result
+        does not depend on it.
     verbose : int, default=0
         Verbosity of joblib for ``method="permutation"``; larger values print more messages.
 
