@@ -18,7 +18,7 @@ TERMS = {
     # A sample is a list of items as a whole: "two independent samples", "a bootstrap sample".
     r"(?<!two )(?<!independent )(?<!bootstrap )(?<!training )(?<!random )(?<!control )"
     r"(?<!downsampled )(?<!large )samples(?! of)|"
-    r"(each|every|one|per|another|single|same|positive|negative) sample": "item",
+    r"(each|every|one|per|single|same|positive|negative) sample": "item",
     r"(?<!the )targets?(?! power| of the interval)|the targets": "positive",
     # What is drawn has this name, in the plural or counted; so has the title of a paper.
     r"(?<!each )(?<!every )(?<!per )(?<!no )(?<!one )(?<!a )random labelling|random ranking|"
