@@ -14,7 +14,9 @@ REPORTS = {"coverage", "changelog", "theory"}
 NUMBER = r"(?:0?\.\d{2,}\b|\d+(?:\.\d+)?\s*(?:%|per cent))"
 RATE = re.compile(
     r"\b(?:[Ss]izes?|[Cc]overage|[Cc]overs|[Cc]overed|[Rr]ejects|[Rr]ejected)\s"
-    r"(?:\w+\s){0,8}?" + NUMBER
+    r"(?:\w+\s){0,8}?"
+    + NUMBER
+    + r"|\d+ (?:%|percent) (?:of true|of the time|of simulations|at a level)"
 )
 
 
@@ -38,6 +40,8 @@ def _texts():
         "it covers 93 % of",
         "had a coverage as low as 79 %",
         "rejected a true null hypothesis in up to 8.8 % of",
+        "13 percent of true null hypotheses",
+        "significant too often (11 % of the time at a level of 5 %)",
     ],
 )
 def test_a_rate_is_recognized(text):

@@ -232,11 +232,11 @@ def best_candidate_test(
 
     The test is not valid for out-of-fold scores from a cross-validation on the same labels: the
     scores of a fold were trained on the labels of all other folds, and a permutation destroys this
-    dependence. Rankers without any predictive value are then significant too often (7 to 11 % of
-    the time at a level of 5 %, as measured for four rankers and 200 or 300 items; see
-    :ref:`selection`). To test the winner of a search on the same labels, the whole search has to be
-    refitted under permuted labels (see :func:`search_permutation_test`). A winner that was chosen
-    on other labels needs no correction: use :func:`average_precision_test` on the held-out labels.
+    dependence. Rankers without any predictive value are then significant too often
+    (:ref:`coverage-selection`). To test the winner of a search on the same labels, the whole search
+    has to be refitted under permuted labels (see :func:`search_permutation_test`). A winner that
+    was chosen on other labels needs no correction: use :func:`average_precision_test` on the
+    held-out labels.
 
     With `strata`, `clusters` or `order`, the random labellings are those that these restrictions
     allow, jointly for all rankers. There is no exact null distribution in this case: the

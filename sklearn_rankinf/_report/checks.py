@@ -381,8 +381,8 @@ def interval_unreliable(facts: Facts, ranker: RankerReport, ranking: Ranking) ->
         return None
     return (
         f"There are {counted(m, 'positive')} among {n} items. "
-        "With numbers like these, 95 % intervals of average precision covered the true value in 91 "
-        "to 93 % of simulations if positives score high, and in only 71 % if only a few of them do."
+        "With numbers like these, intervals of average precision miss the true value too often, "
+        "above all if only a few positives score high."
     )
 
 

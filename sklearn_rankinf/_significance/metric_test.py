@@ -191,19 +191,16 @@ def metric_test(
     item stay together.
 
     Items of one cluster, such as images of one patient, are not independent evidence. Ignoring
-    clusters is the most common invalid use of tests like this one: with 100 clusters of 5 with
-    nearly equal scores, 22 percent of true null hypotheses were rejected at 5 percent without
-    `clusters`, and 4 percent with them. Labels are exchanged only between clusters of the same
-    size. If clusters of different sizes were exchanged, the number of positives would change; 16
-    percent of true null hypotheses were then rejected in a simulation in which larger clusters were
-    positive more often.
+    clusters is the most common invalid use of tests like this one: a true null hypothesis is then
+    rejected several times too often (:ref:`coverage-dependent`). Labels are exchanged only between
+    clusters of the same size. If clusters of different sizes were exchanged, the number of
+    positives would change, and the test would not be valid where larger clusters are positive more
+    often.
 
     Labels and scores that are both correlated in time agree by chance more often than those of
-    independent items: at an autocorrelation of 0.8, with 50 positives among 500, 13 percent of
-    true null hypotheses were rejected at 5 percent, and 5.0 percent with `order`. Shifts are an
-    exact test for labels that are stationary around a circle, and approximate for other stationary
-    labels (5.2 percent at an autocorrelation of 0.95). The smallest p-value is 1 over the number of
-    shifts.
+    independent items: pass `order`. Shifts are an exact test for labels that are stationary around
+    a circle, and approximate for other stationary labels (:ref:`coverage-dependent`). The smallest
+    p-value is 1 over the number of shifts.
 
     With strata of the scores of another model, five neighbouring scores each, the test
     examines whether the tested score adds information. To compare scores only within strata, pass

@@ -113,11 +113,10 @@ def average_precision_test(
     With weights, sums of weights replace the numbers of items and positives. If weights computed
     from the labels, such as class weights, stay with the scores, a true null hypothesis is almost
     always rejected. If weights computed from the scores are permuted with the labels, it is
-    rejected too often: 12 percent at a level of 5 percent for weights exp(score), with 50 positives
-    among 500. If weights are related to both, neither choice is valid. A warning is given if the
-    rank correlation of weights and scores within labels, or that of weights and labels within runs
-    of ten items with similar scores, has a p-value below 0.001. This check respects strata and
-    counts a cluster as one item.
+    rejected too often (:ref:`coverage-dependent`). If weights are related to both, neither choice
+    is valid. A warning is given if the rank correlation of weights and scores within labels, or
+    that of weights and labels within runs of ten items with similar scores, has a p-value below
+    0.001. This check respects strata and counts a cluster as one item.
 
     References
     ----------
