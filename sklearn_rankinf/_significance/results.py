@@ -68,9 +68,8 @@ class MetricTestResult(Result):
         below 10 % can be stated, or the smallest possible p-value of the random labellings, none of
         which was as extreme as the observed one.
     zscore : float
-        (statistic - E) / sd with the exact mean E and standard deviation sd under random
-        labelling; nan if the statistic cannot vary. With weights or averages E and sd are those
-        of the resamples.
+        (statistic - E) / sd with the exact mean E and standard deviation sd by chance; nan if the
+        statistic cannot vary. With weights or averages E and sd are those of the resamples.
     adjusted_statistic : float
         (statistic - E) / (best - E), where best is the value of a perfect ranking without ties: 0
         for chance, 1 for a perfect ranking; nan if all items have the same label.
