@@ -87,7 +87,7 @@ for name, found in (("without signal", noise), ("with signal", signal)):
 
 import matplotlib.pyplot as plt
 
-figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained", sharey=True)
+figure, axes = plt.subplots(1, 2, figsize=(6.4, 3.6), layout="constrained", sharey=True)
 for ax, found, title in zip(axes, (noise, signal), ("without signal", "with signal"), strict=True):
     fractions = np.arange(1, len(found) + 1) / len(found)
     ax.step(np.sort(found[:, 0]), fractions, where="post", color="C3", label="images permuted")
@@ -95,7 +95,7 @@ for ax, found, title in zip(axes, (noise, signal), ("without signal", "with sign
     ax.plot([0, 1], [0, 1], color="0.5", linewidth=1, linestyle="--", label="uniform")
     ax.set(title=title, xlabel="p-value")
 axes[0].set_ylabel("fraction of data sets")
-axes[0].legend()
+figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
 
 # %%
 # On the left, the test that permutes images is significant far too often. On the right, both tests

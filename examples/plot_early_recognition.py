@@ -35,7 +35,7 @@ import matplotlib.pyplot as plt
 
 COLORS = {"early": "#00798c", "mild": "#d1495b"}
 cuts = np.arange(1, N_COMPOUNDS + 1)
-figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(6.4, 3.6), layout="constrained")
 for name, y_score in RANKERS.items():
     found = np.cumsum(active[np.argsort(-y_score)])
     for axis in axes:
@@ -45,7 +45,7 @@ for axis, last, most in zip(axes, (N_COMPOUNDS, 100), (N_ACTIVES, 12), strict=Tr
     axis.set(xlim=(0, last), ylim=(0, most), xlabel="k", title=f"Up to k = {last}")
     axis.spines[["top", "right"]].set_visible(False)
 axes[0].set_ylabel("actives among the first k")
-axes[0].legend(frameon=False)
+figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
 plt.show()
 
 # %%
@@ -104,7 +104,7 @@ print(f"largest estimated relative error {max(errors):.0e}")
 # %%
 # The plot shows the evidence as :math:`-\log_{10} p`:
 
-axis = plt.figure(figsize=(7, 4.2), layout="constrained").gca()
+figure, axis = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
 place = np.arange(len(METRICS))
 for shift, name in ((-0.2, "early"), (0.2, "mild")):
     evidence = [-results[metric, name].log10_pvalue for metric in METRICS]
@@ -113,7 +113,7 @@ axis.axvline(-np.log10(0.05), color="#1b1b1b", linewidth=0.8, linestyle=":", lab
 axis.set(yticks=place, yticklabels=list(METRICS), xlabel="$-\\log_{10}$ p")
 axis.invert_yaxis()
 axis.spines[["top", "right"]].set_visible(False)
-axis.legend(frameon=False, loc="upper right")
+figure.legend(*axis.get_legend_handles_labels(), loc="outside upper center", ncols=3)
 plt.show()
 
 # %%

@@ -63,7 +63,7 @@ print(f"p of the refits = {refits.pvalue:.4f}, at least 1/200")
 
 import matplotlib.pyplot as plt
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(6.4, 3.6), layout="constrained")
 names = [f"fold {number}" for number in range(5)] + ["Bonferroni", "refits"]
 pvalues = [*result.fold_pvalues, result.pvalue, refits.pvalue]
 colors = ["#8d99ae"] * 5 + ["#00798c", "#d1495b"]
@@ -73,7 +73,7 @@ left.set(xlabel="−log10 p (dashed: p = 0.05)")
 right.hist(refits.permuted_statistics, bins=25, color="#d1495b", alpha=0.5, label="permuted labels")
 right.axvline(refits.statistic, color="#1b1b1b", label="observed")
 right.set(xlabel="mean AP over folds", ylabel="refits")
-right.legend(frameon=False, loc=(0.42, 0.8))
+figure.legend(*right.get_legend_handles_labels(), loc="outside upper center", ncols=2)
 for axis in (left, right):
     axis.spines[["top", "right"]].set_visible(False)
 plt.show()

@@ -95,12 +95,14 @@ evidence = {
 }
 scale = {"vmin": 0.0, "vmax": evidence["analytic"].max(), "cmap": "YlGnBu"}
 
-figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", sharey=True)
+figure, axes = plt.subplots(1, 2, figsize=(7.2, 3.6), layout="constrained", sharey=True)
 for axis, (method, name) in zip(axes, METHODS.items(), strict=True):
     image = axis.imshow(evidence[method], aspect="auto", origin="lower", **scale)
     for (row, column), value in np.ndenumerate(evidence[method]):
         color = "white" if value > 0.6 * scale["vmax"] else "#1b1b1b"
-        axis.text(column, row, f"{value:.2f}", ha="center", va="center", color=color)
+        axis.text(
+            column, row, f"{value:.2f}", ha="center", va="center", color=color, fontsize="small"
+        )
     axis.set_xticks(range(shape[1]), grid["gamma"])
     axis.set_yticks(range(shape[0]), grid["C"])
     axis.set(xlabel="gamma", title=name)
@@ -169,7 +171,7 @@ print(f"AP {result.statistic:.3f}, by chance {result.null_distribution.mean():.3
 print(f"adjusted AP {result.adjusted_statistic:.3f}, p = {result.pvalue:.1e}")
 
 display = NullDistributionDisplay(result, name="winner of the search")
-figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(7.2, 3.8), layout="constrained")
 display.plot(axes[0], y_axis="density", n_resamples=9999, despine=True)
 display.plot(axes[1], despine=True)
 plt.show()

@@ -52,7 +52,7 @@ STYLES = {
     "normal": {"color": "#d1495b", "label": "normal"},
 }
 every_k = np.arange(1, 1601)
-figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained", sharey=True)
+figure, axes = plt.subplots(1, 2, figsize=(6.4, 3.6), layout="constrained", sharey=True)
 for axis, alpha in zip(axes, (0.05, 0.001), strict=True):
     exact = min_hits_at_k(n_samples, n_positives, k=every_k, alpha=alpha)
     for method in ("binomial", "normal"):
@@ -62,7 +62,7 @@ for axis, alpha in zip(axes, (0.05, 0.001), strict=True):
     axis.set(xscale="log", xlabel="k", title=f"level {alpha}")
     axis.spines[["top", "right"]].set_visible(False)
 axes[0].set_ylabel("hits needed, minus the exact number")
-axes[0].legend(frameon=False)
+figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
 plt.show()
 
 # %%
@@ -71,7 +71,7 @@ plt.show()
 # that is not significant and the first that is. The smooth curve shows trends in a plot. A test
 # needs the integer.
 
-axis = plt.figure(figsize=(7, 4.2), layout="constrained").gca()
+figure, axis = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
 for alpha, color in ((0.05, "#1b1b1b"), (0.001, "#6a4c93")):
     needed = min_hits_at_k(n_samples, n_positives, k=every_k, alpha=alpha)
     smooth = min_hits_at_k(n_samples, n_positives, k=every_k, alpha=alpha, interpolate=True)
@@ -81,7 +81,7 @@ axis.plot(every_k, n_positives * every_k / n_samples, color="#8d99ae", label="ex
 axis.plot([], [], color="#1b1b1b", linewidth=0.9, linestyle=":", label="interpolated")
 axis.set(xlabel="k", ylabel="hits among the first k", xlim=(0, 400), ylim=(0, 18))
 axis.spines[["top", "right"]].set_visible(False)
-axis.legend(frameon=False, loc="upper left")
+figure.legend(*axis.get_legend_handles_labels(), loc="outside upper center", ncols=2)
 plt.show()
 
 # %%
@@ -127,7 +127,7 @@ for k, fewest in zip(cuts, needed, strict=True):
 from sklearn_rankinf import top_k_significance_curve
 
 hits = top_k_significance_curve(y_test, y_score, max_rank=1600).hits
-axis = plt.figure(figsize=(7, 4.2), layout="constrained").gca()
+figure, axis = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
 axis.step(every_k, hits, where="mid", color="#00798c", linewidth=2, label="this ranking")
 for alpha, linestyle in ((0.05, "-"), (0.001, "--")):
     needed = min_hits_at_k(n_samples, n_positives, k=every_k, alpha=alpha)
@@ -137,7 +137,7 @@ axis.plot(every_k, n_positives * every_k / n_samples, color="#8d99ae", label="ex
 axis.set(xlabel="k", ylabel="hits among the first k", xlim=(0, 400), ylim=(0, 21))
 axis.set_yticks(range(0, 21, 4))
 axis.spines[["top", "right"]].set_visible(False)
-axis.legend(frameon=False, loc="upper left")
+figure.legend(*axis.get_legend_handles_labels(), loc="outside upper center", ncols=2)
 plt.show()
 
 # %%

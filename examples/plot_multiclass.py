@@ -75,13 +75,16 @@ print(f"ten times the smallest p of a class: {10 * min(pvalues):.2e}")
 
 import matplotlib.pyplot as plt
 
-figure, axes = plt.subplots(2, 5, figsize=(11, 4.5), layout="constrained", sharex=True)
+figure, axes = plt.subplots(
+    2, 5, figsize=(7.2, 4.5), layout="constrained", sharex=True, sharey=True
+)
 for ax, (digit, result) in zip(axes.ravel(), results.items(), strict=True):
     null = result.null_distribution
     x = np.linspace(*null.support(), 400)
     ax.semilogy(x, null.pvalue(x), color="C0")
     ax.axvline(result.statistic, color="C3")
-    ax.set(title=f"digit {digit}: p = {result.pvalue:.1e}", xlim=(0, 0.6), ylim=(1e-12, 2))
+    ax.set(xlim=(0, 0.6), ylim=(1e-12, 2))
+    ax.set_title(f"digit {digit}\np = {result.pvalue:.1e}", fontsize="medium")
 figure.supxlabel("average precision")
 figure.supylabel("p-value")
 

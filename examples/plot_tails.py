@@ -54,7 +54,7 @@ STYLES = {
         "label": "9999 permutations",
     },
 }
-figure, axes = plt.subplots(1, 3, figsize=(11, 4), layout="constrained", sharey=True)
+figure, axes = plt.subplots(1, 3, figsize=(7.2, 3.8), layout="constrained", sharey=True)
 for axis, size in zip(axes, SIZES, strict=True):
     for method, style in STYLES.items():
         axis.plot(z, tails[size, method], **style)
@@ -62,7 +62,7 @@ for axis, size in zip(axes, SIZES, strict=True):
     axis.set(yscale="log", ylim=(1e-9, 1.5), xlabel="z", title=f"n = {size[0]}, m = {size[1]}")
 axes[0].set_ylabel("p-value")
 axes[0].annotate("1/(B + 1)", (0.2, 1.3e-4), color="#5c677d", fontsize="small")
-axes[0].legend(loc="lower left", fontsize="small")
+figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
 plt.show()
 
 # %%

@@ -80,7 +80,7 @@ for name, pvalues in (("unadjusted", naive), ("adjusted", adjusted)):
 import matplotlib.pyplot as plt
 
 PANELS = {"unadjusted": (naive, "#d1495b"), "adjusted for selection": (adjusted, "#00798c")}
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(6.4, 3.6), layout="constrained")
 bins = np.linspace(0, 1, 21)
 for name, (pvalues, color) in PANELS.items():
     left.hist(pvalues, bins=bins, alpha=0.75, color=color, edgecolor="white", label=name)
@@ -91,11 +91,9 @@ left.axhline(N_DATA_SETS / 20, color="#8d99ae", linewidth=1)
 left.set(xlabel="p-value of the winner", ylabel="data sets")
 right.plot([0, 0.3], [0, 0.3], color="#8d99ae", linewidth=1, label="nominal level")
 right.set(xlabel="level", ylabel="fraction of data sets significant", ylim=(0, 1))
-right.legend(frameon=False)
-left.legend(frameon=False)
+figure.legend(*right.get_legend_handles_labels(), loc="outside upper center", ncols=3)
 for axis in (left, right):
     axis.spines[["top", "right"]].set_visible(False)
-figure.suptitle("The best of fifty models of noise")
 plt.show()
 
 # %%

@@ -129,7 +129,7 @@ def density(null, edges):
     return np.diff(null.cdf(edges)) / np.diff(edges)
 
 
-figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(6.4, 4), layout="constrained")
 for axis, setting in zip(axes, SETTINGS, strict=True):
     exact = nulls[setting]["analytic"]
     edges = exact.mean() + exact.std() * np.linspace(-3.5, 5.5, 73)
@@ -146,7 +146,7 @@ for axis, setting in zip(axes, SETTINGS, strict=True):
         axis.plot(centres, density(nulls[setting][method], edges), **STYLES[method])
     axis.axvline(setting[1] / setting[0], color="#8d99ae", linewidth=1)
     axis.annotate(
-        "prevalence m/n",
+        "m/n",
         (setting[1] / setting[0], 0.97),
         xycoords=("data", "axes fraction"),
         xytext=(-4, 0),
@@ -164,8 +164,7 @@ for axis, setting in zip(axes, SETTINGS, strict=True):
     axis.set_ylim(top=1.12 * axis.get_ylim()[1])
     axis.spines[["top", "right"]].set_visible(False)
 axes[0].set_ylabel("density")
-axes[0].legend(frameon=False, fontsize=9, loc="upper right")
-figure.suptitle("Average precision by chance")
+figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
 plt.show()
 
 # %%
@@ -182,7 +181,7 @@ exact = nulls[setting]["analytic"]
 zscores = np.linspace(0, 8, 65)
 x = exact.mean() + zscores * exact.std()
 
-figure, axis = plt.subplots(figsize=(7, 4.5), layout="constrained")
+figure, axis = plt.subplots(figsize=(6.4, 4.8), layout="constrained")
 for method in ("analytic", "pearson3", "normal", "zhang_su"):
     axis.semilogy(
         zscores, ap_null_distribution(*setting, method=method).pvalue(x), **STYLES[method]
@@ -203,7 +202,7 @@ axis.set(
 )
 axis.grid(alpha=0.25)
 axis.spines[["top", "right"]].set_visible(False)
-axis.legend(frameon=False, loc="lower left")
+figure.legend(*axis.get_legend_handles_labels(), loc="outside upper center", ncols=2)
 plt.show()
 
 # %%

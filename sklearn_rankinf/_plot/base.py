@@ -471,10 +471,10 @@ def draw_rows(
     return intervals, points, written
 
 
-def rows_size(labels: Sequence[str]) -> tuple[float, float]:
-    """Width and height of a figure with room for rows and their labels."""
-    length = max(map(len, labels))
-    return max(6.4, 5.2 + 0.085 * length), max(1.6, 1.0 + 0.32 * len(labels))
+def rows_size(labels: Sequence[str], texts: Sequence[str] = ()) -> tuple[float, float]:
+    """Width and height of a figure with room for rows, their labels and the texts beside them."""
+    length = max(map(len, labels)) + max(map(len, texts), default=0)
+    return max(6.4, 3.4 + 0.085 * length), max(1.6, 1.0 + 0.32 * len(labels))
 
 
 def short(name: Any) -> str:

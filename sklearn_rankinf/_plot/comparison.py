@@ -387,17 +387,17 @@ class ComparisonDisplay(ScoresDisplay):
         result = self.results
         names = [short(name) for name in names]
         rows = [f"{names[i]} \N{MINUS SIGN} {names[j]}" for i, j in result.pairs.tolist()]
-        ax = self._start(ax, rows_size(rows))
-        self._start_differences(ax, [*result.low, *result.difference, *result.high], margin)
         with np.errstate(divide="ignore"):
-            log10_pvalues = np.log10(result.pvalue).tolist()
+            texts = [state_pvalue(value) for value in np.log10(result.pvalue).tolist()]
+        ax = self._start(ax, rows_size(rows, texts))
+        self._start_differences(ax, [*result.low, *result.difference, *result.high], margin)
         self.interval_, self.point_, self.texts_ = draw_rows(
             ax,
             rows,
             result.difference,
             result.low,
             result.high,
-            [state_pvalue(value) for value in log10_pvalues],
+            texts,
             interval_kwargs=interval_kwargs,
             text_kwargs=text_kwargs,
         )

@@ -144,14 +144,15 @@ class IntervalDisplay(RankersDisplay):
             results = dict(sorted(results.items(), key=lambda row: -row[1].statistic))
         rows = list(results.values())
         chances = _chance_levels(rows) if plot_chance_level else None
-        ax = self._start(ax, rows_size(list(results)))
+        texts = _values(rows) if plot_values else []
+        ax = self._start(ax, rows_size(list(results), texts))
         self.intervals_, self.points_, self.texts_ = draw_rows(
             ax,
             list(results),
             np.array([row.statistic for row in rows]),
             np.array([row.low for row in rows]),
             np.array([row.high for row in rows]),
-            _values(rows) if plot_values else [],
+            texts,
             interval_kwargs=interval_kwargs,
             point_kwargs=point_kwargs,
             text_kwargs=text_kwargs,

@@ -464,7 +464,7 @@ def draw_intervals(report: Findings, names: list[str]) -> Any:
 
 def _draw_comparison(report: Findings, names: list[str]) -> Any:
     is_of_two = len(names) == 2
-    figure = _figure(1.8 if is_of_two else 1.8 + 0.4 * len(names))
+    figure = _figure(1.8 if is_of_two else 1.0 + 0.32 * len(names))
     if is_of_two:
         (pair,) = report.differences
         names = [shortened(name, _IN_PICTURE) for name in (pair.ranker, pair.reference)]
@@ -474,7 +474,6 @@ def _draw_comparison(report: Findings, names: list[str]) -> Any:
 
 def _draw_null(name: str, ranker: RankerReport) -> Any:
     figure = _figure(4.0)
-    # The far tail on a logarithmic scale can take a minute to compute.
     NullDistributionDisplay(ranker.test, name=_plain([name])[0]).plot(figure.add_subplot())
     return figure
 
