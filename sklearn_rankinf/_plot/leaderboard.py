@@ -59,7 +59,7 @@ class LeaderboardDisplay(ScoresDisplay):
     See Also
     --------
     metric_multiple_comparison_test : Comparison of several rankers.
-    ComparisonDisplay : The differences of all pairs as a matrix.
+    ComparisonDisplay : The differences of all pairs with their intervals.
     IntervalDisplay : Confidence intervals of each value.
 
     Notes
