@@ -8,7 +8,7 @@ metrics         the functions that return the null distribution of a metric
 critical_values the smallest significant value
 """
 
-from sklearn_rankinf._null.critical_values import NOTHING, Region, critical_region, is_significant
+from sklearn_rankinf._null.critical_values import NOTHING, Region, critical_region, significance
 from sklearn_rankinf._null.distribution import (
     METHODS,
     OF_LABELS,

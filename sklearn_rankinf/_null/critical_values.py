@@ -5,7 +5,12 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from sklearn_rankinf._null.distribution import NullDistribution, rounding_of
+from sklearn_rankinf._null.distribution import (
+    NullDistribution,
+    pvalue_log_and_error,
+    rounding_of,
+    tolerating,
+)
 
 # Levels whose relative difference is at most this count as equal.
 _SAME = 1e-12
@@ -15,6 +20,9 @@ _MARGINS = (1e-9, 1e-7, 1e-5)
 # Precision of a critical value in standard deviations, and relative distance of a level from alpha
 # that is accepted without a further search if values are dense.
 _PRECISION, _CONTINUOUS = 1e-9, 1e-6
+# Relative error of a p-value that is compared with alpha first: it takes less time, and decides
+# unless alpha is within the error.
+_ROUGH = 0.02
 
 
 class Region(NamedTuple):
@@ -48,11 +56,18 @@ def critical_region(null: NullDistribution, alpha: float) -> Region:
     return Region(value, level, value - _SAME * abs(value) - rounding_of(statistic, n, m))
 
 
-def is_significant(null: NullDistribution, value: float, alpha: float) -> bool:
-    """Whether a value is in the critical region, for one evaluation of the null distribution."""
+def significance(null: NullDistribution, value: float, alpha: float) -> tuple[bool, float]:
+    """Whether a value is in the critical region, and the log of its p-value, which may be rough."""
     n, m, statistic = null.n_samples, null.n_positives, null.statistic
     above = value + _SAME * abs(value) + rounding_of(statistic, n, m)
-    return bool(null.pvalue(min(above, float(statistic.maximum(n, m)))) <= _allowed(alpha))
+    above = min(above, float(statistic.maximum(n, m)))
+    allowed = _allowed(alpha)
+    if null.method == "analytic":
+        p, log_p, error = pvalue_log_and_error(tolerating(null, _ROUGH), above, "greater")
+        if p * (1.0 + error) < allowed or p * (1.0 - error) > allowed:
+            return p <= allowed, log_p
+    p, log_p, _ = pvalue_log_and_error(null, above, "greater")
+    return p <= allowed, log_p
 
 
 def _allowed(alpha: float) -> float:

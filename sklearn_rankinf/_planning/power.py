@@ -17,7 +17,7 @@ from sklearn_rankinf._null import (
     Region,
     critical_region,
     frozen_null_distribution,
-    is_significant,
+    significance,
 )
 from sklearn_rankinf._planning.odds import Binormal, ProportionalOdds, RankingModel, placements
 from sklearn_rankinf._ranking import (
@@ -361,11 +361,15 @@ class SizedDesign:
             self.metric, self.n, self.m, method=self._null_method, random_state=seed
         )
 
-    def is_significant(self, value: float) -> bool:
-        """Whether a value is significant, without a search for the smallest such value."""
-        if self.m in (0, self.n) or self.event is not None:
-            return value >= self.region.edge
-        return is_significant(self._null, value, self.design.alpha)
+    def significance(self, value: float) -> tuple[bool, float]:
+        """Whether a value is significant, and the log of its p-value, which may be rough.
+
+        There is no search for the smallest significant value. All values are equal if no item or
+        every item is positive, and their p-value is 1.
+        """
+        if self.m in (0, self.n):
+            return False, 0.0
+        return significance(self._null, value, self.design.alpha)
 
     # Power.
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.special import bdtrc, ndtri, ndtri_exp
 
 from sklearn_rankinf._planning.power import MODELS, Design, SizedDesign, read_effect
 from sklearn_rankinf._ranking import check_between, check_counts, check_integer
@@ -23,12 +25,11 @@ from sklearn_rankinf._statistics import (
 
 # Logarithms of odds that are treated as infinite.
 _LARGEST_EFFECT = 700.0
-# Effects simulated together, number of first draws, and range of effects that uses all draws.
-_N_EFFECTS, _N_SCOUTS, _NARROW = 9, 500, 0.25
-# An approximate p-value rules out a number of positives if it is above this, and above this many
-# times alpha. Of the smallest significant values it was at most 0.15 for alpha up to 0.05, and 1.6
-# times alpha for 0.2.
-_CLEAR_PVALUE, _CLEAR_FACTOR = 0.2, 4.0
+# Effects simulated together, number of first draws, and their errors within which all draws search.
+_N_EFFECTS, _N_SCOUTS, _ERRORS = 9, 500, 3.5
+# Number of random rankings that show that a value is not significant, and largest probability that
+# so many of them reach a significant value.
+_N_RANDOM, _IMPOSSIBLE = 2000, 1e-9
 # Largest number of positives that is tried, with computed power and with simulated power.
 _MOST_POSITIVES, _MOST_SIMULATED = 10**7, 10**5
 # Numbers of items are 64-bit integers.
@@ -39,6 +40,14 @@ _ALL_TRIED, _ALL_SIMULATED = 2000, 16
 _SHARE_TRIED = 0.98
 # How many numbers of positives are tried together.
 _TOGETHER = 256
+# Number of second draws, and largest numbers of steps with few, with these and with all draws.
+_N_SECOND, _N_STEPS = 2500, (20, 4, 2)
+# Number of steps after which first draws double the number of positives; relative difference of two
+# numbers from which the slope of the shift is computed, and largest ratio of it to that of first
+# order.
+_FEW_STEPS, _APART, _RATE = 4, 0.1, 2.0
+# Largest ratio of two numbers of positives in turn, and bounds of the shifts that are searched for.
+_LARGEST_RATIO, _SMALLEST_SHIFT, _LARGEST_SHIFT = 30.0, 0.1, 1e6
 
 
 def min_detectable_odds(
@@ -101,8 +110,8 @@ def min_detectable_odds(
     Power increases with the odds. If power is exact, the odds are computed to a relative precision
     of 1e-10. If power is simulated, rankings at several odds share their random numbers, so that
     the fraction of significant rankings increases with the odds, and the odds are interpolated
-    between two of these odds; their Monte Carlo error is that of the power divided by the slope of
-    the power.
+    between two of these odds, in the normal deviate of the power; their Monte Carlo error is that
+    of the power divided by the slope of the power.
 
     Examples
     --------
@@ -140,32 +149,55 @@ def _smallest_odds(sized: SizedDesign, target: float) -> float:
 def _crossing_of_draws(sized: SizedDesign, target: float) -> float:
     """Effect at which the fraction of significant draws equals the required power.
 
-    A few draws narrow the range, and all draws locate the effect within it. The range is moved if
-    the effect turns out to be outside.
+    A few draws narrow the range, until the power changes by about their error between neighbouring
+    effects. All draws are made at three effects, and the normal deviate of the power is
+    interpolated. The range is moved if the effect turns out to be outside.
     """
     n_draws, edge = sized.design.n_resamples, sized.region.edge
+    few = min(_N_SCOUTS, n_draws)
+    reach = _ERRORS * _error_of_deviate(target, few)
 
     def shares(effects: Floats, n: int) -> Floats:
         return np.asarray((sized.simulated(effects, n) >= edge).mean(axis=0))
 
+    def deviates(share: Any, n: int) -> Any:
+        return ndtri(np.clip(share, 0.5 / n, 1.0 - 0.5 / n))
+
     low, high = -1.0, 1.0
     while True:
         width = high - low
-        effects = np.linspace(low, high, _N_EFFECTS)
-        is_last = width <= _NARROW
-        reached = shares(effects, n_draws if is_last else min(_N_SCOUTS, n_draws))
+        effects, step = np.linspace(low, high, _N_EFFECTS), width / (_N_EFFECTS - 1)
+        reached = shares(effects, few)
         if reached[-1] < target:
             low, high = high - 0.25 * width, high + 2.0 * width
         elif reached[0] >= target:
             low, high = low - 2.0 * width, low + 0.25 * width
-        elif is_last:
-            return float(np.interp(target, reached, effects))
         else:
             cell = int(np.searchsorted(reached, target))
-            step = width / (_N_EFFECTS - 1)
+            around = deviates(reached[max(cell - 2, 0) : cell + 2], few)
+            growth = float(around[-1] - around[0]) / (around.size - 1)
+            middle = effects[cell] - 0.5 * step
+            if growth <= reach:
+                break
             # The few draws may be wrong by about one cell.
-            reach = max(1.5 * step, 0.5 * _NARROW)
-            low, high = effects[cell] - 0.5 * step - reach, effects[cell] - 0.5 * step + reach
+            low, high = middle - 1.5 * step, middle + 1.5 * step
+    half = min(step * reach / growth, width) if growth > 0.0 else width
+    while True:
+        effects = middle + half * np.array([-1.0, 0.0, 1.0])
+        reached = shares(effects, n_draws)
+        if reached[-1] < target:
+            middle += 2.0 * half
+        elif reached[0] >= target:
+            middle -= 2.0 * half
+        else:
+            found = deviates(reached, n_draws)
+            return float(np.interp(deviates(target, n_draws), found, effects))
+
+
+def _error_of_deviate(share: float, n_draws: int) -> float:
+    """Monte Carlo error of the normal deviate of a share."""
+    density = math.exp(-0.5 * float(ndtri(share)) ** 2) / math.sqrt(2.0 * math.pi)
+    return math.sqrt(share * (1.0 - share) / n_draws) / density
 
 
 def min_positives(
@@ -213,8 +245,8 @@ def min_positives(
     random_state : int, RandomState, Generator or None, default=0
         Source of random numbers for the simulation.
     verbose : int, default=0
-        If positive, print each number of positives that is tried; a search by simulation takes
-        some seconds.
+        If positive, print each number of positives that is tried; a search by simulation for
+        hundreds of positives takes some seconds.
 
     Returns
     -------
@@ -243,10 +275,13 @@ def min_positives(
     starts at 98 % of the number that a randomized test needs: a test that is randomized to have
     exactly the level `alpha` is more powerful.
 
-    In two cases the search bisects instead: for the reciprocal rank above the first 2000 numbers,
-    and above the first 16 if power is simulated. The returned number then has the required power
-    and the next smaller one does not, but a still smaller number may also reach it. The Monte Carlo
-    error of the number is that of the power, divided by the increase of the power per positive.
+    In two cases not all numbers are tried: for the reciprocal rank above the first 2000, and above
+    the first 16 if power is simulated. The returned number then has the required power and the next
+    smaller one does not, but a still smaller number may also reach it. The reciprocal rank is
+    bisected. With simulated power the search starts at a number that few draws find: to first
+    order, the normal deviate of the power grows with the square root of the number of positives.
+    The Monte Carlo error of the number is that of the power, divided by the increase of the power
+    per positive.
 
     Examples
     --------
@@ -309,7 +344,7 @@ class _Search:
                 return m
         low = self._least + most_tried - 1
         if self._may_simulate:
-            return self._bisected_with_few_draws(low)
+            return self._first_of_draws(low)
         return _bisected(self._is_enough, *self._bracket(self._is_enough, low, _MOST_POSITIVES))
 
     def _n_samples(self, m: Any) -> Any:
@@ -328,35 +363,59 @@ class _Search:
 
     def _is_enough(self, m: int) -> bool:
         sized = self._sized(m)
+        if not self._simulates(sized):
+            return sized.power(self._effect) >= self._target
+        if m < self._least + _ALL_SIMULATED and self._is_ruled_out(sized):
+            return False
+        return self._by_draws(sized, self._design.n_resamples)[0]
+
+    def _simulates(self, sized: SizedDesign) -> bool:
+        """Whether the power is that of draws, without the work to see what else it could be."""
         method = self._design.method
         may_simulate = method == "auto" and self._may_simulate and not sized.can_be_listed
-        if may_simulate or method == "simulation":
-            is_first = m < self._least + _ALL_SIMULATED
-            if is_first and self._is_ruled_out(sized):
-                return False
-            return self._reaches(sized, self._design.n_resamples, self._target)
-        return sized.power(self._effect) >= self._target
+        return may_simulate or method == "simulation"
 
     def _is_ruled_out(self, sized: SizedDesign) -> bool:
         """Whether a few draws are far from the power, as for most of the first numbers.
 
-        Mostly they are far from it even at a much larger level. An approximate critical value is
-        enough to see this; exact ones of few positives take longer than the rest of the search.
+        The value that enough of them reach is compared with random rankings: the exact p-values of
+        few positives take longer than the rest of the search.
         """
         few = min(_N_SCOUTS, self._design.n_resamples)
         error = math.sqrt(self._target * (1.0 - self._target) / few)
-        if sized.event is None and "pearson3" in sized.metric.approximations:
-            level = min(max(_CLEAR_PVALUE, _CLEAR_FACTOR * self._design.alpha), 1.0)
-            near = replace(self._design, alpha=level).of_size(sized.n, sized.m, approximately=True)
-            if not self._reaches(near, few, self._target - 6.0 * error):
-                return True
-        return not self._reaches(sized, few, self._target - 6.0 * error)
+        needed = _n_needed(self._target - 6.0 * error, few)
+        if needed == 0 or sized.event is not None:
+            return False
+        value = self._reached(sized, few, needed)
+        # These draws do not depend on the value: their stream is another one.
+        seed = copy(self._design.random_state).spawn(1)[0]
+        random = replace(self._design, random_state=seed).of_size(sized.n, sized.m)
+        n_reached = int((random.simulated(np.zeros(1), _N_RANDOM) >= value).sum())
+        # The probability of so many is smaller for p-values below alpha.
+        return bool(bdtrc(n_reached - 1, _N_RANDOM, self._design.alpha) < _IMPOSSIBLE)
 
-    def _reaches(self, sized: SizedDesign, n_draws: int, target: float) -> bool:
-        """Whether a share of simulated rankings is significant: the last of the best of them is."""
-        values = np.sort(sized.simulated(np.array([self._effect]), n_draws)[:, 0])
-        needed = int(np.searchsorted(np.arange(n_draws + 1) / n_draws, target))
-        return needed == 0 or sized.is_significant(float(values[n_draws - needed]))
+    def _reached(self, sized: SizedDesign, n_draws: int, needed: int) -> float:
+        """Largest value that the required number of simulated rankings reaches."""
+        values = sized.simulated(np.array([self._effect]), n_draws)[:, 0]
+        return float(np.sort(values)[n_draws - needed])
+
+    def _by_draws(self, sized: SizedDesign, n_draws: int) -> tuple[bool, float]:
+        r"""Whether enough simulated rankings are significant, and an estimate of the effect.
+
+        The estimate is the shift of the metric in standard deviations. To first order the metric is
+        normal, its shift grows with the square root of the number of positives, and the p-value
+        that a share :math:`\pi` of the rankings reaches has the normal deviate of the shift less
+        that of :math:`\pi`.
+        """
+        if sized.event is not None:
+            values = sized.simulated(np.array([self._effect]), n_draws)
+            share = float((values >= sized.region.edge).mean())
+            inner = min(max(share, 0.5 / n_draws), 1.0 - 0.5 / n_draws)
+            return share >= self._target, float(ndtri(inner) - ndtri(self._design.alpha))
+        needed = _n_needed(self._target, n_draws)
+        is_enough, log_p = sized.significance(self._reached(sized, n_draws, needed))
+        shift = float(ndtri(self._target) - ndtri_exp(log_p))
+        return is_enough, min(shift, _LARGEST_SHIFT)
 
     def _not_enough(self, most: int) -> ValueError:
         """Return the error that the largest number of positives is not enough."""
@@ -382,22 +441,70 @@ class _Search:
             low, high = high, 2 * high
         return low, min(high, most)
 
-    def _bisected_with_few_draws(self, low: int) -> int:
-        """Bisect with few draws and an approximate critical value, then with all draws."""
+    def _first_of_draws(self, low: int) -> int:
+        """First number by simulation, above one that is not enough.
 
-        def seems_enough(m: int) -> bool:
-            sized = self._sized(m, approximately=True)
-            return self._reaches(sized, min(_N_SCOUTS, self._design.n_resamples), self._target)
+        From a number whose power is about the required one, the steps of the search double.
+        """
+        m, known = self._near_power(low)
 
-        around = _bisected(seems_enough, *self._bracket(seems_enough, low, _MOST_SIMULATED))
-        step = max(1, around // 32)
-        high = max(around, low + 1)
-        while not self._is_enough(high):
-            low, high, step = high, high + step, 2 * step
-        step = max(1, around // 32)
-        while high - step > low and self._is_enough(high - step):
-            high, step = high - step, 2 * step
-        return _bisected(self._is_enough, max(low, high - step), high)
+        def is_enough_at(m: int) -> bool:
+            if m not in known:
+                known[m] = self._is_enough(m)
+            return known[m]
+
+        step = 1
+        if is_enough_at(m):
+            while m - step > low and is_enough_at(m - step):
+                m, step = m - step, 2 * step
+            return _bisected(is_enough_at, max(low, m - step), m)
+        while not is_enough_at(m + step):
+            if m + step >= _MOST_SIMULATED:
+                raise self._not_enough(_MOST_SIMULATED)
+            m, step = m + step, 2 * step
+        return _bisected(is_enough_at, m, m + step)
+
+    def _near_power(self, low: int) -> tuple[int, dict[int, bool]]:
+        """Return a number above `low` whose power is about the required one, and what is known.
+
+        A few draws with approximate p-values give the start of more draws with exact ones, and
+        these that of all draws. The shift is linear in the square root of the number: through 0 to
+        first order, and through the last two shifts if their numbers are apart. Where the power
+        hardly grows, the first draws double the number.
+        """
+        target, most = self._target, max(_MOST_SIMULATED, low + 1)
+        needed = max(float(ndtri(target) - ndtri(self._design.alpha)), _SMALLEST_SHIFT)
+        m, slope, known = min(2 * low, most), math.nan, {low: False}
+        all_draws = self._design.n_resamples
+        for n_draws, n_steps in zip((_N_SCOUTS, _N_SECOND, all_draws), _N_STEPS, strict=True):
+            n_draws, is_first = min(n_draws, all_draws), n_draws == _N_SCOUTS
+            error = _error_of_deviate(target, n_draws)
+            following, before = m, (m, math.nan)
+            ends = [float(low), math.inf]
+            for step in range(n_steps):
+                m = following
+                sized = self._sized(m, approximately=is_first)
+                is_enough, shift = self._by_draws(sized, n_draws)
+                if n_draws == all_draws and not is_first and self._simulates(sized):
+                    known[m] = is_enough
+                if m == most and not is_enough:
+                    raise self._not_enough(most)
+                ends[int(is_enough)] = m
+                root, gain = math.sqrt(m), shift - before[1]
+                rate = max(shift, needed / _LARGEST_RATIO**0.5) / root
+                if abs(m - before[0]) > _APART * m and math.isfinite(gain):
+                    slope = gain / (root - math.sqrt(before[0]))
+                if math.isfinite(slope):
+                    rate = min(max(slope, rate / _RATE), rate * _RATE)
+                size = max(root + (needed - shift) / rate, 0.0) ** 2
+                least = m * (2.0 if step >= _FEW_STEPS and not is_enough else 1.0 / _LARGEST_RATIO)
+                size = min(max(size, least), m * _LARGEST_RATIO, most)
+                if not ends[0] < round(size) < ends[1]:
+                    size = min(math.sqrt(ends[0] * ends[1]), most)
+                following, before = max(round(size), low + 1), (m, shift)
+                if abs(shift - needed) <= error or abs(following - m) <= 1:
+                    break
+        return m, known
 
     # Hits at k.
 
@@ -439,6 +546,11 @@ class _Search:
 
     def _randomized_is_enough(self, m: int) -> bool:
         return float(self._powers_of_hits(np.array([m]))[1][0]) >= self._target
+
+
+def _n_needed(share: float, n_draws: int) -> int:
+    """Smallest number of draws that is at least a share of all."""
+    return int(np.searchsorted(np.arange(n_draws + 1) / n_draws, share))
 
 
 def _bisected(is_enough: Callable[[int], bool], low: int, high: int) -> int:

@@ -28,11 +28,13 @@ from sklearn_rankinf import (
     RocAuc,
     metric_comparison_power,
     metric_interval_width,
+    metric_null_distribution,
     metric_power,
     metric_test,
     min_detectable_odds,
     min_positives,
 )
+from sklearn_rankinf._null import significance
 from sklearn_rankinf._planning.power import SizedDesign
 from sklearn_rankinf._planning.sample_size import _smallest_odds
 
@@ -425,6 +427,13 @@ def test_the_first_number_of_positives_by_listed_placements():
     [
         {"prevalence": 0.1, "auc": 0.75},
         {"prevalence": 0.05, "auc": 0.7, "model": "binormal", "metric": "roc_auc"},
+        # The approximate p-values of the first draws are far from the exact ones.
+        {"prevalence": 0.05, "odds": 3.0, "alpha": 0.001, "n_resamples": 2600},
+        {"prevalence": 0.5, "auc": 0.65, "metric": "ndcg", "power": 0.5, "n_resamples": 1000},
+        {"prevalence": 0.95, "auc": 0.75, "metric": "roc_auc"},
+        {"prevalence": 0.2, "auc": 0.7, "metric": "recall@0.2", "method": "simulation"},
+        # More draws than all are asked for.
+        {"prevalence": 0.1, "auc": 0.7, "metric": "ndcg@0.1", "n_resamples": 50},
         pytest.param(
             {"prevalence": 0.2, "odds": 2.0, "metric": "dcg", "n_resamples": 2000},
             marks=pytest.mark.long,
@@ -434,11 +443,29 @@ def test_the_first_number_of_positives_by_listed_placements():
 def test_numbers_of_positives_are_those_of_the_shares_beyond_the_critical_value(options):
     m = min_positives(**options)
     prevalence = options.pop("prevalence")
+    power = options.pop("power", 0.8)
     powers = [
-        metric_power(round(one / prevalence), one, **options, method="simulation").power
+        metric_power(round(one / prevalence), one, **(options | {"method": "simulation"})).power
         for one in (m - 1, m)
     ]
-    assert powers[0] < 0.8 <= powers[1]
+    assert powers[0] < power <= powers[1]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"metric": "roc_auc", "auc": 0.8, "alpha": 0.01},
+        {"metric": "average_precision", "auc": 0.85, "model": "binormal", "power": 0.9},
+        {"metric": "dcg@0.2", "odds": 8.0, "power": 0.5},
+    ],
+)
+def test_none_of_the_first_numbers_by_simulation_is_enough(options):
+    options = {"n_resamples": 600, "method": "simulation", **options}
+    m = min_positives(prevalence=0.2, **options)
+    power = options.pop("power", 0.8)
+    powers = [metric_power(5 * one, one, **options).power for one in range(1, m + 1)]
+    assert 3 < m < 17
+    assert max(powers[:-1]) < power <= powers[-1]
 
 
 def test_the_first_number_of_positives_by_simulation():
@@ -746,28 +773,45 @@ def test_hopeless_searches_are_refused():
         ("roc_auc", 0.001, 0.2, 0.98),
     ],
 )
-def test_approximate_critical_values_do_not_change_the_search(
-    monkeypatch, metric, alpha, prevalence, auc
-):
+def test_random_rankings_do_not_change_the_search(monkeypatch, metric, alpha, prevalence, auc):
     options = {"metric": metric, "alpha": alpha, "prevalence": prevalence, "auc": auc}
     options |= {"method": "simulation", "n_resamples": 400}
+    asked = []
+    ask = SizedDesign.significance
+    monkeypatch.setattr(
+        SizedDesign,
+        "significance",
+        lambda self, value: (asked.append(self.m), ask(self, value))[1],
+    )
     found = min_positives(**options)
-    exact = []
-    ask = SizedDesign.is_significant
-
-    def asked(self, value):
-        exact.append(self._null_method == "auto")
-        return ask(self, value)
-
-    monkeypatch.setattr(SizedDesign, "is_significant", asked)
+    n_asked = len(asked)
+    # Null distributions decide on all numbers.
+    monkeypatch.setattr("sklearn_rankinf._planning.sample_size._IMPOSSIBLE", -1.0)
     assert min_positives(**options) == found
-    n_exact = sum(exact)
-    # No p-value is above 1, so that exact null distributions decide on all numbers; strong effects
-    # have no number that is clearly too small.
-    monkeypatch.setattr("sklearn_rankinf._planning.sample_size._CLEAR_PVALUE", 1.0)
-    assert min_positives(**options) == found
-    n_before = sum(exact) - n_exact
-    assert n_before > n_exact if auc < 0.95 else n_before >= n_exact > 0
+    assert len(asked) - n_asked > n_asked > 0
+
+
+@pytest.mark.parametrize(
+    ("metric", "n", "m"),
+    [
+        ("average_precision", 2000, 5),
+        ("average_precision", 400, 40),
+        ("ndcg", 600, 60),
+        ("roc_auc", 60, 20),
+    ],
+)
+@pytest.mark.parametrize("alpha", [0.05, 0.001])
+def test_rough_pvalues_decide_like_exact_ones(metric, n, m, alpha):
+    null = metric_null_distribution(n, m, metric=metric)
+    critical = float(null.isf(alpha))
+    near = critical + null.std() * np.array([-0.5, -1e-2, -1e-3, -1e-6, 1e-6, 1e-3, 1e-2, 0.5])
+    values = [value for value in near.tolist() if value < null.support()[1]]
+    decided = [significance(null, value, alpha)[0] for value in values]
+    exact = null.pvalue(values)
+    assert decided == (exact <= alpha).tolist()
+    assert not all(decided)
+    log_p = [significance(null, value, alpha)[1] for value in values]
+    assert_allclose(np.exp(log_p), exact, rtol=0.03)
 
 
 def test_progress_of_the_search_is_printed_on_request(capsys):
