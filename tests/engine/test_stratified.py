@@ -724,3 +724,14 @@ def test_all_items_below_the_top_are_hits():
     together = null.log_pvalue(x)
     assert np.isfinite(together).all()
     assert_array_equal(together[::3], [null.log_pvalue(value) for value in x[::3]])
+
+
+def test_a_hundred_positives_among_a_billion_items_have_a_p_value():
+    n_samples, n_positives = 10**9, 100
+    null = ap_null_distribution(n_samples, n_positives)
+    x = null.mean() + 5.0 * null.std()
+    # One positive among the first ranks is enough; all others together rarely add a fiftieth.
+    rank = int(1.0 / (n_positives * x))
+    alone = -math.expm1(n_positives * math.log1p(-rank / n_samples))
+    assert alone < null.pvalue(x) < 1.02 * alone
+    assert null.relative_error(x) < 0.01

@@ -81,7 +81,7 @@ class MultirateSettings:
     # Rows times nodes that memory allows.
     most_states: float = 2e6
     # Products of a node that take as long as the exponentials of a block of several items.
-    of_several: float = 300.0
+    of_several: float = 50.0
     # Products that a contour may take at first, and at most.
     little_work: float = 5e7
     most_work: float = 4e8
