@@ -499,8 +499,10 @@ class _Search:
                 size = max(root + (needed - shift) / rate, 0.0) ** 2
                 least = m * (2.0 if step >= _FEW_STEPS and not is_enough else 1.0 / _LARGEST_RATIO)
                 size = min(max(size, least), m * _LARGEST_RATIO, most)
-                if not ends[0] < round(size) < ends[1]:
-                    size = min(math.sqrt(ends[0] * ends[1]), most)
+                if round(size) <= ends[0]:
+                    size = ends[0] + 1.0
+                elif round(size) >= ends[1]:
+                    size = math.sqrt(ends[0] * ends[1])
                 following, before = max(round(size), low + 1), (m, shift)
                 if abs(shift - needed) <= error or abs(following - m) <= 1:
                     break

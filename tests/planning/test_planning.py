@@ -814,6 +814,15 @@ def test_rough_pvalues_decide_like_exact_ones(metric, n, m, alpha):
     assert_allclose(np.exp(log_p), exact, rtol=0.03)
 
 
+@pytest.mark.parametrize("metric", ["roc_auc", "average_precision"])
+@pytest.mark.parametrize("auc", [0.66, 0.68, 0.715, 0.745])
+def test_no_number_far_above_the_answer_is_tried(capsys, metric, auc):
+    options = {"prevalence": 0.2, "metric": metric, "auc": auc, "n_resamples": 3000}
+    found = min_positives(**options, verbose=1)
+    tried = [int(line.split()[1]) for line in capsys.readouterr().out.splitlines()]
+    assert max(tried) <= max(4 * found, 32)
+
+
 def test_progress_of_the_search_is_printed_on_request(capsys):
     options = {"prevalence": 0.2, "metric": "roc_auc", "auc": 0.95, "n_resamples": 100}
     silent = min_positives(**options)
