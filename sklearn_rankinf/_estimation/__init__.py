@@ -29,6 +29,7 @@ from sklearn_rankinf._estimation.comparison import (
     metric_comparison_test,
 )
 from sklearn_rankinf._estimation.comparison_methods import COMPARISONS, Difference
+from sklearn_rankinf._estimation.curve_kinds import CURVES, CurveKind
 from sklearn_rankinf._estimation.curves import MetricCurve, MetricCurveDifference, metric_curve
 from sklearn_rankinf._estimation.estimates import (
     Estimate,

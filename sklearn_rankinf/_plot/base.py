@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from inspect import signature
+from itertools import product
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -83,38 +86,43 @@ def write_legend(
     """Write a legend above the axes, where nothing is drawn, in as many columns as they allow.
 
     `lines_below` is the number of lines of text between the axes and the legend. Without a layout
-    that makes room, a legend that is higher than the margin of the figure is inside the axes.
+    that makes room, the axes become lower, and the letters smaller where they have to.
     """
     from matplotlib.transforms import ScaledTranslation
 
     if not handles:
         return
-    style = {"fontsize": "small", "frameon": False, "handlelength": 2.6, "columnspacing": 1.2}
-    style |= {"loc": "lower left", "bbox_to_anchor": (-0.02, 1.0), "borderpad": 0.2}
-    style |= {"borderaxespad": 0.2 + 1.6 * lines_below, "labelspacing": 0.3, **options}
-    for n_columns in range(min(len(handles), _MAX_COLUMNS), 0, -1):
-        legend = ax.legend(handles, labels, ncols=n_columns, **style)
+    style = {"frameon": False, "handlelength": 2.6, "columnspacing": 1.2, "loc": "lower left"}
+    style |= {"bbox_to_anchor": (-0.02, 1.0), "borderpad": 0.2, "labelspacing": 0.3}
+    style |= {"borderaxespad": 0.2 + 1.6 * lines_below, **options}
+    figure, has_layout = ax.figure, ax.figure.get_layout_engine() is not None
+    room = math.inf if has_layout else 0.5 * ax.get_position(original=True).height
+    sizes = ("small",) if has_layout else ("small", "x-small", "xx-small")
+    for size, n_columns in product(sizes, range(min(len(handles), _MAX_COLUMNS), 0, -1)):
+        legend = ax.legend(handles, labels, ncols=n_columns, fontsize=size, **style)
         extent = legend.get_window_extent()
-        if extent.width <= 1.04 * ax.bbox.width:
+        letters = legend.get_texts()[0].get_fontsize() / 72.0
+        height = extent.height / figure.dpi + style["borderaxespad"] * letters
+        is_low = height * figure.dpi <= room * figure.bbox.height
+        if is_low and extent.width <= 1.04 * ax.bbox.width:
             break
-    height = extent.height + style["borderaxespad"] * legend.get_texts()[0].get_fontsize() * (
-        ax.figure.dpi / 72.0
-    )
-    if ax.figure.get_layout_engine() is None and height > _room_above(ax):
-        ax.legend(handles, labels, loc="best", fontsize="small", **options)
-        return
+    if not has_layout and isinstance(ax.get_axes_locator(), partial | None):
+        ax.set_axes_locator(partial(_below, height))
+        ax.apply_aspect(_below(height, ax))
     # Titles are placed above axes inside of others, here empty ones at the top of the legend.
     for spacer in [child for child in ax.child_axes if child.get_label() == _SPACER]:
         spacer.remove()
-    figure = ax.figure
-    up = ScaledTranslation(0.0, height / figure.dpi, figure.dpi_scale_trans)
+    up = ScaledTranslation(0.0, height, figure.dpi_scale_trans)
     ax.inset_axes([0.0, 1.0, 1.0, 1e-6], transform=ax.transAxes + up, label=_SPACER).set_axis_off()
 
 
-def _room_above(ax: Any) -> float:
-    """Height in pixels between the axes and the top of the figure, or 0 below other axes."""
-    others = [other for other in ax.figure.axes if other.bbox.y0 >= ax.bbox.y1]
-    return 0.0 if others else float(ax.figure.bbox.y1 - ax.bbox.y1)
+def _below(height: float, ax: Any, renderer: Any = None) -> Any:
+    """Place of axes below a legend of a height in inches, which is in their original place."""
+    from matplotlib.transforms import Bbox
+
+    place, figure = ax.get_position(original=True), ax.figure
+    top = place.y1 - min(height * figure.dpi / figure.bbox.height, 0.7 * place.height)
+    return Bbox.from_extents(place.x0, place.y0, place.x1, top)
 
 
 def reference_style(**style: Any) -> dict[str, Any]:
@@ -234,6 +242,19 @@ class Display:
             raise TypeError(f"ax must be a single matplotlib Axes; got {type(ax).__name__}.")
         self.ax_, self.figure_ = ax, ax.figure
         return ax
+
+    def _start_two(self, ax: Any, size: tuple[float, float], **options: Any) -> tuple[Any, Any]:
+        """Return the given pair of axes, or new ones of a size, one below the other."""
+        if ax is None:
+            plt = import_pyplot(f"{type(self).__name__}.plot")
+            _, ax = plt.subplots(2, 1, figsize=size, layout="constrained", **options)
+        elif np.shape(ax) != (2,):
+            raise TypeError(
+                "ax must be a pair of axes, for the rankers and for their difference, as made by "
+                f"plt.subplots(2, 1); got {type(ax).__name__}."
+            )
+        upper, lower = ax
+        return self._start(upper), lower
 
     @classmethod
     def _divided(
@@ -358,6 +379,22 @@ class ScoresDisplay(Display):
     def _of_scores(cls, y_true: Any, y_score: Any, options: Any, name: Any, ax: Any) -> Self:
         """Compute the results of one ranker or of several, and draw them."""
         raise NotImplementedError
+
+
+class ComparedDisplay(ScoresDisplay):
+    """Base of displays of one result of several rankers."""
+
+    def _read(self, name: Any) -> list[str]:
+        """Return the names of the rankers."""
+        if not self._is_result(self.results):
+            raise TypeError(f"results must be {self._kind}; got {type(self.results).__name__}.")
+        own = self.results.names
+        given = next(names for names in (name, self.name, own) if names is not None)
+        if isinstance(given, str) or len(given) != len(own):
+            raise ValueError(
+                f"name must have one entry for each of the {len(own)} rankers; got {given!r}."
+            )
+        return [str(one) for one in given]
 
 
 class RankersDisplay(ScoresDisplay):

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from sklearn_rankinf._estimation import (
+    CURVES,
+    CurveKind,
     MetricComparisonTestResult,
     MetricMultipleComparisonTestResult,
     metric_comparison_test,
     metric_multiple_comparison_test,
 )
 from sklearn_rankinf._plot.base import (
-    ScoresDisplay,
+    ComparedDisplay,
     draw_rows,
     foreground,
     hide_spines,
-    import_pyplot,
     merged_style,
     ranker_style,
     reference_style,
     rows_size,
     short,
+    thinned,
     write_legend,
 )
 from sklearn_rankinf._ranking import (
@@ -36,7 +37,7 @@ from sklearn_rankinf._ranking import (
     check_positive,
 )
 from sklearn_rankinf._results import shortened, state_pvalue
-from sklearn_rankinf._statistics import Floats, Integers, Metric
+from sklearn_rankinf._statistics import Floats, Metric
 
 _SCALES = ("linear", "log")
 # Largest number of queries that are named on an axis.
@@ -44,9 +45,13 @@ _MAX_QUERIES = 40
 _MAX_QUERY_LENGTH = 18
 # Above this total number of letters the labels are rotated.
 _MAX_LETTERS = 70
+# Number of ranks of a curve on a logarithmic scale, in addition to its corners.
+_N_RANKS = 400
+
+Curve = tuple[Floats, Floats]
 
 
-class ComparisonDisplay(ScoresDisplay):
+class ComparisonDisplay(ComparedDisplay):
     """Two rankers and their difference, or the differences of several rankers (forest plot).
 
     Use :meth:`from_estimator` or :meth:`from_predictions` with a dict of rankers, or pass the
@@ -133,6 +138,8 @@ class ComparisonDisplay(ScoresDisplay):
     <...>
     """
 
+    _kind = "the result of metric_comparison_test or metric_multiple_comparison_test"
+
     line_: Any
     k_line_: Any
     chance_level_: Any
@@ -216,12 +223,16 @@ class ComparisonDisplay(ScoresDisplay):
         if isinstance(self.results, MetricMultipleComparisonTestResult):
             self._plot_rows(ax, names, margin, interval_kwargs, text_kwargs)
         else:
-            upper, lower = self._two_axes(ax)
+            if self.curves is None and self.results.query_differences is None:
+                lower = self._start(ax, (6.4, 1.8))
+            else:
+                upper, lower = self._start_two(ax, (6.4, 6.0), height_ratios=(5, 1))
+                self.ax_ = upper, lower
             if self.results.query_differences is not None:
                 self._plot_queries(upper, names, bar_kwargs)
             elif self.curves is not None:
-                self._plot_curves(upper, names, xscale, curve_kwargs)
-                self._finish_curves(upper, xscale, chance_level_kw if plot_chance_level else False)
+                kwargs = chance_level_kw if plot_chance_level else False
+                self._plot_curves(upper, names, xscale, curve_kwargs, kwargs)
             self._plot_difference(lower, names, confidence_level, margin, interval_kwargs)
         if despine:
             for each in self.ax_ if isinstance(self.ax_, tuple) else (self.ax_,):
@@ -241,82 +252,48 @@ class ComparisonDisplay(ScoresDisplay):
         pair = metric_comparison_test(sample.positive, rankers, **own)
         curves = None
         # Curves of the sample would contradict values at another prevalence.
-        if pair.n_queries is None and pair.prevalence is None:
-            curves = [curve_kind(pair.metric).points(ranking) for ranking in sample.rankings]
+        has_curves = pair.n_queries is None and pair.prevalence is None
+        if has_curves and 0 < sample.n_positives < sample.n_items:
+            curves = [_corners(_curve_kind(pair.metric), one) for one in sample.rankings]
         return cls(pair, curves=curves, name=name).plot(ax, **drawn)
 
-    def _read(self, name: Any) -> list[str]:
-        """Return the names of the rankers."""
-        if not isinstance(
-            self.results, MetricComparisonTestResult | MetricMultipleComparisonTestResult
-        ):
-            raise TypeError(
-                "results must be the result of metric_comparison_test or "
-                f"metric_multiple_comparison_test; got {type(self.results).__name__}."
-            )
-        own = self.results.names
-        given = next(names for names in (name, self.name, own) if names is not None)
-        if isinstance(given, str) or len(given) != len(own):
-            raise ValueError(
-                f"name must have one entry for each of the {len(own)} rankers; got {given!r}."
-            )
-        return [str(one) for one in given]
+    def _is_result(self, result: Any) -> bool:
+        return isinstance(result, MetricComparisonTestResult | MetricMultipleComparisonTestResult)
 
     # Two rankers.
 
-    def _two_axes(self, ax: Any) -> tuple[Any, Any]:
-        """Return the axes of curves or queries (None if there are none) and of the difference."""
-        if self.curves is None and self.results.query_differences is None:
-            return None, self._start(ax, (6.4, 1.8))
-        if ax is None:
-            plt = import_pyplot(f"{type(self).__name__}.plot")
-            options = {"figsize": (6.4, 6.0), "layout": "constrained"}
-            _, ax = plt.subplots(2, 1, height_ratios=(5, 1), **options)
-        elif np.ndim(np.asarray(ax, dtype=object)) != 1 or len(ax) != 2:
-            raise TypeError(
-                "ax must be a pair of axes, for the two rankers and for their difference, as made "
-                f"by plt.subplots(2, 1); got {type(ax).__name__}."
-            )
-        upper, lower = ax
-        self.ax_, self.figure_ = (upper, lower), upper.figure
-        return upper, lower
-
     def _plot_curves(
-        self,
-        ax: Any,
-        names: list[str],
-        xscale: str,
-        kwargs: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None,
+        self, ax: Any, names: list[str], xscale: str, kwargs: Any, chance_level_kw: Any
     ) -> None:
-        result, kind = self.results, curve_kind(self.results.metric)
+        """Draw both curves, and the curve by chance unless its keywords are False."""
+        result, kind = self.results, _curve_kind(self.results.metric)
         assert self.curves is not None
+        is_log = kind.counts_samples and xscale == "log"
         given = kwargs if isinstance(kwargs, Sequence) else (kwargs, kwargs)
         values = result.statistic_a, result.statistic_b
         self.line_ = []
         for number, (curve, own) in enumerate(zip(self.curves, given, strict=True)):
             symbol = result.metric.symbol.replace("@", " at ")
             label = f"{short(names[number])}: {symbol} = {values[number]:.3g}"
-            style = {**ranker_style(number), "label": label, "drawstyle": kind.drawstyle}
-            self.line_ += ax.plot(*kind.on_scale(curve, xscale), **merged_style(style, own))
+            style = {**ranker_style(number), "label": label}
+            if kind.name == "precision_recall":
+                style["drawstyle"] = "steps-post"
+            self.line_ += ax.plot(*_on_scale(curve, is_log), **merged_style(style, own))
         if result.metric.counts_hits:
             cut_off = reference_style(linestyle=":", label=f"k = {result.metric.k}")
             self.k_line_ = ax.axvline(result.metric.k, **cut_off)
-
-    def _finish_curves(self, ax: Any, xscale: str, chance_level_kw: Any) -> None:
-        """Finish axes and legend, and draw the curve by chance unless it is False."""
-        kind, result = curve_kind(self.results.metric), self.results
         if chance_level_kw is not False:
-            points = kind.chance(result.n_samples, result.n_positives)
             style = merged_style(reference_style(label="chance level"), chance_level_kw)
-            (self.chance_level_,) = ax.plot(*kind.on_scale(points, xscale), **style)
-        if kind.name == "hits":
+            points = _on_scale(kind.chance(result), is_log)
+            (self.chance_level_,) = ax.plot(*points, **style)
+        if kind.counts_samples:
             ax.set_xscale(xscale)
-            ax.set_xlim(1 if xscale == "log" else 0, result.n_samples)
+            ax.set_xlim(1 if is_log else 0, result.n_samples)
         else:
             ax.set_xlim(-0.01, 1.01)
         ax.set_ylim(-0.01, 1.03)
-        ax.set_xlabel(kind.xlabel)
-        ax.set_ylabel(kind.ylabel)
+        ax.set_xlabel(kind.x_title)
+        ax.set_ylabel(kind.y_title)
         write_legend(ax, *ax.get_legend_handles_labels())
 
     def _plot_queries(self, ax: Any, names: list[str], kwargs: Mapping[str, Any] | None) -> None:
@@ -457,77 +434,23 @@ def _key(result: MetricMultipleComparisonTestResult) -> str:
     return f"{level} of all differences together, p by {adjusted}"
 
 
-Curve = tuple[Floats, Floats]
-# Number of ranks of a curve on a logarithmic scale, in addition to its corners.
-_N_RANKS = 400
+def _curve_kind(metric: Metric) -> CurveKind:
+    """Return the curve that belongs to a metric; by default recall against rank."""
+    names = {"average_precision": "precision_recall", "roc_auc": "roc"}
+    return CURVES[names.get(metric.family, "recall")]
 
 
-@dataclass(frozen=True)
-class CurveKind:
-    """A kind of curve, the labels of its axes, and the style that connects its points."""
-
-    name: str
-    xlabel: str
-    ylabel: str
-    drawstyle: str = "default"
-
-    def points(self, ranking: Ranking) -> Curve:
-        """Points of the curve for a ranking."""
-        ends = np.cumsum(ranking.tie_sizes)
-        hits = np.cumsum(ranking.hits)
-        if self.name == "precision_recall":
-            return _precision_recall(ends, hits)
-        x = ends - hits if self.name == "roc" else ends
-        y = hits / max(int(hits[-1]), 1)
-        corners = _corners(x, hits)
-        x, y = np.r_[0, x[corners]], np.r_[0.0, y[corners]]
-        return (x / max(int(x[-1]), 1) if self.name == "roc" else x.astype(float)), y
-
-    def on_scale(self, curve: Curve, xscale: str) -> Curve:
-        """Return the curve with enough points for the scale of its ranks."""
-        return _on_log_scale(*curve) if self.name == "hits" and xscale == "log" else curve
-
-    def chance(self, n_samples: int, n_positives: int) -> Curve:
-        """Points of the curve for a random order."""
-        if self.name == "precision_recall":
-            return np.array([0.0, 1.0]), np.full(2, n_positives / n_samples)
-        last = 1.0 if self.name == "roc" else float(n_samples)
-        return np.array([0.0, last]), np.array([0.0, 1.0])
+def _corners(kind: CurveKind, ranking: Ranking) -> Curve:
+    """Corners of a curve, in the order of scikit-learn."""
+    x, y = thinned(*kind.corners(ranking), log_scale=False)
+    return (x[::-1], y[::-1]) if kind.name == "precision_recall" else (x, y)
 
 
-_CURVES = {
-    "average_precision": CurveKind("precision_recall", "Recall", "Precision", "steps-post"),
-    "roc_auc": CurveKind("roc", "False positive rate", "True positive rate"),
-}
-_HITS = CurveKind("hits", "Rank", "Recall")
-
-
-def curve_kind(metric: Metric) -> CurveKind:
-    """Return the curve that belongs to a metric; by default hits against rank."""
-    return _CURVES.get(metric.family, _HITS)
-
-
-def _on_log_scale(x: Floats, y: Floats) -> Curve:
+def _on_scale(curve: Curve, is_log: bool) -> Curve:
     """Add ranks to a curve, so that its straight parts are drawn curved on a logarithmic scale."""
-    last = max(float(np.max(x)), 1.0)
-    ranks = np.unique(np.r_[x, np.geomspace(1.0, last, _N_RANKS)])
-    ranks = ranks[(ranks >= 1.0) & (ranks <= last)]
-    return ranks, np.interp(ranks, x, y)
-
-
-def _precision_recall(ends: Integers, hits: Integers) -> Curve:
-    """Precision against recall, from the last rank to the first, at the changes of recall."""
-    recall, precision = hits / max(int(hits[-1]), 1), hits / ends
-    before = np.diff(hits, prepend=0) > 0
-    after = np.diff(hits, append=hits[-1]) > 0
-    corners = np.flatnonzero(before | after)[::-1]
-    return np.r_[recall[corners], 0.0], np.r_[precision[corners], 1.0]
-
-
-def _corners(x: Integers, y: Integers) -> Integers:
-    """Indices of the points that are not on the line through their neighbours."""
-    if x.size < 3:
-        return np.arange(x.size)
-    dx, dy = np.diff(x, prepend=0), np.diff(y, prepend=0)
-    bends = dx[1:] * dy[:-1] != dx[:-1] * dy[1:]
-    return np.flatnonzero(np.r_[bends, True])
+    if not is_log:
+        return curve
+    x = curve[0]
+    ranks = np.union1d(x, np.geomspace(1.0, max(float(np.max(x)), 1.0), _N_RANKS))
+    ranks = ranks[ranks >= 1.0]
+    return ranks, np.interp(ranks, *curve)

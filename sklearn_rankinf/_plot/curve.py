@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-import numpy as np
-
 from sklearn_rankinf._estimation import MetricCurve, MetricCurveDifference, metric_curve
 from sklearn_rankinf._plot.base import (
     MANY_SAMPLES,
     RankersDisplay,
     foreground,
     hide_spines,
-    import_pyplot,
     merged_style,
     ranker_style,
     reference_style,
@@ -180,7 +177,12 @@ class CurveDisplay(RankersDisplay):
         curves = self._read(name)
         first = next(iter(curves.values()))
         kind = first._kind
-        ax = self._start_both(ax)
+        self.difference_ax_ = None
+        if self.difference is None:
+            ax = self._start(ax)
+        else:
+            heights = {"sharex": True, "height_ratios": _HEIGHTS}
+            ax, self.difference_ax_ = self._start_two(ax, (6.4, 6.4), **heights)
         self.line_, self.bands_, self.difference_bands_ = [], [], []
         self.chance_level_ = self.difference_line_ = None
         for number, (label, curve) in enumerate(curves.items()):
@@ -206,21 +208,6 @@ class CurveDisplay(RankersDisplay):
             if despine and each is not None:
                 hide_spines(each)
         return self
-
-    def _start_both(self, ax: Any) -> Any:
-        """Set the axes of the curves and, if there is one, of the difference."""
-        self.difference_ax_ = None
-        if self.difference is None:
-            return self._start(ax, (6.4, 4.8))
-        if ax is None:
-            plt = import_pyplot(f"{type(self).__name__}.plot")
-            _, ax = plt.subplots(
-                2, 1, sharex=True, figsize=(6.4, 6.4), layout="constrained", height_ratios=_HEIGHTS
-            )
-        if np.shape(ax) != (2,):
-            raise TypeError("ax must be two matplotlib Axes, for the curves and their difference.")
-        self.difference_ax_ = ax[1]
-        return self._start(ax[0])
 
     def _plot_curve(
         self,

@@ -13,7 +13,7 @@ from sklearn_rankinf._estimation import (
     MetricMultipleComparisonTestResult,
     metric_multiple_comparison_test,
 )
-from sklearn_rankinf._plot.base import ScoresDisplay, draw_rows, hide_spines, short, with_minus
+from sklearn_rankinf._plot.base import ComparedDisplay, draw_rows, hide_spines, short, with_minus
 from sklearn_rankinf._results import format_value
 from sklearn_rankinf._statistics import Floats
 
@@ -23,7 +23,7 @@ _LEAST, _MOST = 1e-3, 1e3
 _ALL_TICKS = 20
 
 
-class LeaderboardDisplay(ScoresDisplay):
+class LeaderboardDisplay(ComparedDisplay):
     """Ranks of several rankers with their limits, one row for each ranker, the best one first.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` with a dict of rankers and the options of
@@ -80,6 +80,8 @@ class LeaderboardDisplay(ScoresDisplay):
     >>> display.plot()  # doctest: +SKIP
     <...>
     """
+
+    _kind = "the result of metric_multiple_comparison_test"
 
     points_: Any
     intervals_: Any
@@ -153,24 +155,11 @@ class LeaderboardDisplay(ScoresDisplay):
     @classmethod
     def _of_scores(cls, y_true: Any, y_score: Any, options: Any, name: Any, ax: Any) -> Self:
         own, drawn = cls._divided(metric_multiple_comparison_test, options)
-        return cls(metric_multiple_comparison_test(y_true, y_score, **own), name=name).plot(
-            ax, **drawn
-        )
+        result = metric_multiple_comparison_test(y_true, y_score, **own)
+        return cls(result, name=name).plot(ax, **drawn)
 
-    def _read(self, name: Any) -> list[str]:
-        """Return the names of the rankers."""
-        if not isinstance(self.results, MetricMultipleComparisonTestResult):
-            raise TypeError(
-                "results must be the result of metric_multiple_comparison_test; got "
-                f"{type(self.results).__name__}."
-            )
-        own = self.results.names
-        given = next(names for names in (name, self.name, own) if names is not None)
-        if isinstance(given, str) or len(given) != len(own):
-            raise ValueError(
-                f"name must have one entry for each of the {len(own)} rankers; got {given!r}."
-            )
-        return [str(one) for one in given]
+    def _is_result(self, result: Any) -> bool:
+        return isinstance(result, MetricMultipleComparisonTestResult)
 
 
 def _values(board: Leaderboard) -> tuple[str, list[str]]:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import stats
 from scipy.interpolate import PchipInterpolator
 
-from sklearn_rankinf._null import NullDistribution, n_listed
+from sklearn_rankinf._null import NullDistribution, n_listed, tolerating
 from sklearn_rankinf._plot.base import (
     RankersDisplay,
     foreground,
@@ -42,13 +42,13 @@ _N_FAR_BINS = 24
 # beyond, or at most the given number of standard deviations further on.
 _BEYOND_OBSERVED = 1e-2
 _MARGIN = 0.5
-# Numbers of values in the body and beyond it at which p-values are computed; their curve is smooth.
-_N_TAIL, _N_FAR_TAIL = 40, 12
-# Of distributions with more items times positives a p-value takes a second. Few are computed, the
-# curve between them is interpolated, and the body is within these standard deviations of the mean.
-_SLOW, _SLOW_BODY = 10**6, (-2.5, 5.0)
-_N_SLOW, _N_FAR_SLOW = 12, 8
-# Largest number of counts of hits that are drawn as separate bars; more counts are grouped.
+# Numbers of values around the mean and beyond at which p-values are computed, up to a relative
+# error, and the number of points of the curve through them.
+_N_TAIL, _N_FAR_TAIL, _ROUGH, _N_POINTS = 23, 10, 0.02, 200
+# A power of -log p that is close to linear, so that interpolation is accurate: between 1/2, as in
+# the tails of a normal distribution, and 1, as in those of an exponential one.
+_POWER = 0.7
+# Largest number of counts of hits that are drawn one by one; more counts are grouped.
 _MAX_BARS = 80
 # Below this log10 the axis is that of the logarithm, because the p-value underflows. P-values are
 # drawn down to the second log10 at least, where the distribution has such values.
@@ -59,13 +59,15 @@ _SAME = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class DistributionShape:
-    """Exact probabilities of the bins between ascending edges.
+    """Exact probabilities of the bins between ascending edges, one of which is at `cut`.
 
-    `step` is the distance of neighbouring values, if each bin contains one of evenly spaced values.
+    `step` is the distance of neighbouring values, if each bin begins at one of evenly spaced values
+    and contains no other.
     """
 
     edges: Floats
     probabilities: Floats
+    cut: float
     step: float | None = None
     underflows: ClassVar[bool] = False
 
@@ -76,7 +78,7 @@ class DistributionShape:
     @property
     def unit(self) -> float:
         """Factor from density to height: the step of evenly spaced values, otherwise 1."""
-        return 1.0 if self.step is None else self.step
+        return self.step or 1.0
 
     @property
     def heights(self) -> Floats:
@@ -88,28 +90,25 @@ class DistributionShape:
         return "Density" if self.step is None else "Probability"
 
     def draw(self, ax: Any, style: Mapping[str, Any]) -> Any:
-        """Draw bars for evenly spaced values, or a filled outline for a density."""
-        style = {"alpha": 0.35, **style}
+        """Draw a line at each of evenly spaced values, or a filled outline of a density."""
         if self.step is None:
-            return ax.stairs(self.heights, self.edges, fill=True, **style)
-        centres = 0.5 * (self.edges[1:] + self.edges[:-1])
-        return ax.bar(centres, self.heights, width=0.85 * self.step, **style)
+            return ax.stairs(self.heights, self.edges, fill=True, **{"alpha": 0.35, **style})
+        shown = self.heights > 0.0
+        return ax.vlines(
+            self.edges[:-1][shown], 0.0, self.heights[shown], **{"linewidth": 2.5, **style}
+        )
 
     def draw_outline(self, ax: Any, style: Mapping[str, Any]) -> Any:
         return ax.stairs(self.heights, self.edges, **style)
 
     def draw_extreme(self, ax: Any, observed: float, greater: bool, color: Any) -> Any:
-        """Draw the bins of the values at least as extreme as the observed one, at an edge."""
-        # The observed value is in the middle of a bin of hits, and at the end of any other bin.
-        centres = 0.5 * (self.edges[1:] + self.edges[:-1])
-        slack = _SAME * abs(observed)
-        extreme = (centres >= observed - slack) if greater else (centres <= observed + slack)
-        if not extreme.any():
-            return None
+        """Draw the bins of the values at least as extreme as the observed one."""
+        extreme = self.edges[:-1] >= self.cut if greater else self.edges[1:] <= self.cut
         tail = replace(self, probabilities=np.where(extreme, self.probabilities, 0.0))
-        return tail.draw(ax, {"color": color, "alpha": 0.75})
+        style = {"alpha": 0.75} if self.step is None else {"zorder": 2.1}
+        return tail.draw(ax, {"color": color, **style}) if extreme.any() else None
 
-    def normal(self, null: NullDistribution, alternative: str) -> tuple[Floats, Floats]:
+    def normal(self, null: NullDistribution) -> tuple[Floats, Floats]:
         """Points of the normal density with the mean and standard deviation of a distribution."""
         mean, deviation = null.mean(), null.std()
         # A curve below the smallest value would be one of values that do not exist.
@@ -120,8 +119,11 @@ class DistributionShape:
     def draw_sample(self, ax: Any, sample: Floats, style: Mapping[str, Any]) -> Any:
         """Draw the histogram of a sample from the distribution, on the same scale."""
         counts, _ = np.histogram(sample, self.edges)
-        heights = counts / sample.size / np.diff(self.edges) * self.unit
-        return ax.stairs(heights, self.edges, **style)
+        found = replace(self, probabilities=counts / sample.size)
+        if self.step is None:
+            return found.draw_outline(ax, style)
+        style = {"linestyle": "none", "marker": "_", "zorder": 2.2, **style}
+        return ax.plot(self.edges[:-1], found.heights, **style)[0]
 
     def limits(self, log10_pvalues: Sequence[float], log_scale: bool) -> tuple[float, float]:
         """Limits of the axis of heights."""
@@ -142,31 +144,29 @@ class TailCurve:
     log10_pvalues: Floats
     alternative: str
     is_lattice: bool = False
-    underflows: bool = False
 
     @property
     def ends(self) -> tuple[float, float]:
         return float(self.values[0]), float(self.values[-1])
 
     @property
+    def underflows(self) -> bool:
+        return bool(self.log10_pvalues.min() < _UNDERFLOWS)
+
+    @property
     def ylabel(self) -> str:
-        what = {
-            "greater": "Probability of a value as large",
-            "less": "Probability of a value as small",
-        }
-        label = what.get(self.alternative, "Two-sided p-value")
+        size = {"greater": "large", "less": "small"}.get(self.alternative)
+        label = f"Probability of a value as {size}" if size else "Two-sided p-value"
         return f"{label} (log10)" if self.underflows else label
 
     def height(self, log10_pvalues: Any) -> Any:
         """The p-value, or its logarithm if p-values underflow."""
         return log10_pvalues if self.underflows else 10.0 ** np.asarray(log10_pvalues)
 
-    def _style(self, style: Mapping[str, Any]) -> dict[str, Any]:
-        return {"drawstyle": "steps-mid" if self.is_lattice else "default", **style}
-
     def draw(self, ax: Any, style: Mapping[str, Any]) -> Any:
         """Draw the p-values."""
-        (line,) = ax.plot(self.values, self.height(self.log10_pvalues), **self._style(style))
+        style = {"drawstyle": "steps-mid" if self.is_lattice else "default", **style}
+        (line,) = ax.plot(self.values, self.height(self.log10_pvalues), **style)
         return line
 
     draw_outline = draw
@@ -174,9 +174,8 @@ class TailCurve:
     def draw_extreme(self, ax: Any, observed: float, greater: bool, color: Any) -> Any:
         """Fill below the p-values of the values at least as extreme as the observed one."""
         slack = _SAME * max(abs(observed), float(np.ptp(self.values)))
-        extreme = (
-            (self.values >= observed - slack) if greater else (self.values <= observed + slack)
-        )
+        sign = 1.0 if greater else -1.0
+        extreme = sign * (self.values - observed) >= -slack
         if extreme.sum() < 2:
             return None
         x, y = self.values[extreme], self.height(self.log10_pvalues[extreme])
@@ -184,11 +183,13 @@ class TailCurve:
         low = -1e9 if self.underflows else 0.0
         return ax.fill_between(x, low, y, step=step, color=color, alpha=0.75, linewidth=0.0)
 
-    def normal(self, null: NullDistribution, alternative: str) -> tuple[Floats, Floats]:
+    def normal(self, null: NullDistribution) -> tuple[Floats, Floats]:
         """P-values of the normal distribution with the mean and standard deviation of another."""
         x = np.linspace(*self.ends, 400)
         z = (x - null.mean()) / null.std()
-        return x, self.height(_of_tails(stats.norm.logsf(z), stats.norm.logcdf(z), alternative))
+        return x, self.height(
+            _of_tails(stats.norm.logsf(z), stats.norm.logcdf(z), self.alternative)
+        )
 
     def draw_sample(self, ax: Any, sample: Floats, style: Mapping[str, Any]) -> Any:
         """Draw the p-values of a sample, the shares of its values that are as extreme."""
@@ -199,9 +200,7 @@ class TailCurve:
         with np.errstate(divide="ignore"):
             found = _of_tails(np.log(above), np.log(below), self.alternative)
         kept = np.isfinite(found)
-        style = {"drawstyle": "steps-mid" if self.is_lattice else "default", **style}
-        (line,) = ax.plot(self.values[kept], self.height(found[kept]), **style)
-        return line
+        return replace(self, values=self.values[kept], log10_pvalues=found[kept]).draw(ax, style)
 
     def limits(self, log10_pvalues: Sequence[float], log_scale: bool) -> tuple[float, float]:
         """Limits of the axis of p-values, which holds the given ones."""
@@ -222,73 +221,53 @@ def _of_tails(log_above: Floats, log_below: Floats, alternative: str) -> Floats:
     return np.asarray(found / math.log(10.0))
 
 
-def distribution_shape(
-    null: NullDistribution, observed: float, *, greater: bool, with_tail: bool
-) -> DistributionShape:
+def tail_curve(result: Any) -> TailCurve:
+    """P-values of the values from the body of a null distribution to the observed value."""
+    null, observed = result.null_distribution, float(result.statistic)
+    mean, deviation = null.mean(), null.std()
+    if deviation == 0.0:
+        return TailCurve(np.array([mean]), np.zeros(1), result.alternative, is_lattice=True)
+    low, high = np.clip([mean - _BODY[0] * deviation, mean + _BODY[1] * deviation], *null.support())
+    is_listed, is_lattice = n_listed(null) is not None, False
+    if null.statistic.counts_hits:
+        values, is_lattice = _hits(null, min(low, observed), max(high, observed), observed)
+        values = np.maximum(values, 0.0)
+    else:
+        sizes = (_N_BINS, _N_FAR_BINS) if is_listed else (_N_TAIL, _N_FAR_TAIL)
+        # Beyond the body values are further apart the further away they are.
+        end = min(max(observed, low), high)
+        far = end + (observed - end) * np.linspace(0.0, 1.0, sizes[1]) ** 2
+        values = np.r_[np.linspace(low, high, sizes[0]), far]
+        far_enough = np.abs(values - observed) > 0.01 * deviation
+        values = np.union1d(values[far_enough], observed)
+        null = null if is_listed else tolerating(null, _ROUGH)
+    found = null.log_pvalue(values, result.alternative) / math.log(10.0)
+    at = np.argmin(np.abs(values - observed))
+    found[at] = result.log10_pvalue
+    # Tails beyond the body and the observed value are not drawn.
+    is_drawn = (found > math.log10(_BEYOND_BODY)) & (found < math.log10(1.0 - _BEYOND_BODY))
+    is_drawn[at] = True
+    first, last = np.flatnonzero(is_drawn)[[0, -1]]
+    drawn = np.arange(max(first - 1, 0), min(last + 2, found.size))
+    drawn = drawn[np.isfinite(found[drawn])]
+    values, found = values[drawn], found[drawn]
+    if not is_listed and not null.statistic.counts_hits and values.size > 1:
+        curve = PchipInterpolator(values, np.abs(found) ** _POWER)
+        values = np.union1d(values, np.linspace(values[0], values[-1], _N_POINTS))
+        found = -(np.abs(curve(values)) ** (1.0 / _POWER))
+    return TailCurve(values, found, result.alternative, is_lattice)
+
+
+def distribution_shape(result: Any, *, greater: bool, with_tail: bool) -> DistributionShape:
     """Bins and their probabilities around the body of a null distribution.
 
     There is an edge at the observed value. `greater` is whether values greater than it are more
     extreme; `with_tail` is whether the bins extend to it if it is beyond the body on that side.
     """
-    edges, step = _grid(null, observed, greater, with_tail, (_n_bins(null), _N_FAR_BINS))
-    if edges.size == 2:
-        return DistributionShape(edges, np.ones(1), step)
-    return DistributionShape(edges, _bin_probabilities(null, edges), step)
-
-
-def tail_curve(
-    null: NullDistribution, observed: float, *, greater: bool, alternative: str
-) -> TailCurve:
-    """P-values of the values from the body of a null distribution to the observed value."""
-    is_listed = n_listed(null) is not None
-    is_slow = not is_listed and np.max(np.multiply(null.n_samples, null.n_positives)) > _SLOW
-    sizes = (_N_BINS, _N_FAR_BINS) if is_listed else (_N_TAIL, _N_FAR_TAIL)
-    if is_slow and not null.statistic.counts_hits:
-        sizes = _N_SLOW, _N_FAR_SLOW
-    edges, step = _grid(null, observed, greater, True, sizes)
-    values = edges if step is None else 0.5 * (edges[1:] + edges[:-1])
-    # From the end of the body on, the p-value of an observed value beyond it is almost constant.
-    tiny = _SAME * null.std()
-    if observed > values[-1]:
-        values = np.r_[values, values[-1] + tiny, observed]
-    elif observed < values[0]:
-        values = np.r_[observed, values[0] - tiny, values]
-    found = null.log_pvalue(values, alternative) / math.log(10.0)
-    kept = np.isfinite(found)
-    found = found[kept]
-    values, underflows = values[kept], bool(found.min(initial=0.0) < _UNDERFLOWS)
-    if sizes[0] == _N_SLOW:
-        grid = np.union1d(values, np.linspace(values[0], values[-1], _N_BINS))
-        # The root is close to linear in the tails of a normal distribution.
-        found, values = -(PchipInterpolator(values, np.sqrt(-found))(grid) ** 2), grid
-    return TailCurve(values, found, alternative, step is not None, underflows)
-
-
-def _grid(
-    null: NullDistribution,
-    observed: float,
-    greater: bool,
-    with_tail: bool,
-    sizes: tuple[int, int],
-) -> tuple[Floats, float | None]:
-    """Edges of bins around the body, and the step of evenly spaced values, one in each bin.
-
-    `sizes` are the numbers of bins in the body and beyond it.
-    """
+    null, observed = result.null_distribution, float(result.statistic)
     mean, deviation = null.mean(), null.std()
     if deviation == 0.0:
-        return np.array([mean - 0.01, mean + 0.01]), 0.02
-    if sizes[0] == _N_SLOW:
-        ends = null.support()
-        body = (
-            max(mean + _SLOW_BODY[0] * deviation, ends[0]),
-            min(mean + _SLOW_BODY[1] * deviation, ends[1]),
-        )
-        low = max(min(body[0], observed - _STEP * deviation), ends[0])
-        high = min(max(body[1], observed + _STEP * deviation), ends[1])
-        edges = _edges(null, body, low, high, observed, greater, sizes)
-        # Neighbours that are very close would make the curve between them flat.
-        return edges[np.diff(edges, append=math.inf) > 0.01 * deviation], None
+        return DistributionShape(np.array([mean, mean + 0.02]), np.ones(1), mean, 0.02)
     beyond = math.log(_BEYOND_BODY)
     low = _end(null, mean, -1, beyond, _BODY[0] * deviation)
     high = _end(null, mean, 1, beyond, _BODY[1] * deviation)
@@ -299,9 +278,20 @@ def _grid(
         beyond = log_pvalue + math.log(_BEYOND_OBSERVED)
         end = _end(null, observed, side, beyond, _MARGIN * deviation)
         low, high = (low, max(high, end)) if greater else (min(low, end), high)
+    step, slack = None, _SAME * max(abs(observed), deviation)
+    cut = observed - slack if greater else observed + slack
     if null.statistic.counts_hits:
-        return _edges_of_hits(null, null.statistic, low, high, observed, greater)
-    return _edges(null, body, low, high, observed, greater, sizes), None
+        divisor, is_even = _unit_of_hits(null)
+        # Bins of whole hits begin at one of them, and their probabilities at half a hit less.
+        slack, offset = (0.0, 0.5 / divisor) if is_even else (_SAME / divisor, 0.0)
+        cut = observed - slack if greater else observed + (slack or 1.0 / divisor)
+        values, is_lattice = _hits(null, low, high, cut)
+        edges = np.append(values, values[-1] + values[1] - values[0])
+        edges[0] = max(edges[0], -slack)
+        step = float(values[1] - values[0]) if is_lattice else None
+    else:
+        edges, offset = _edges(null, body, low, high, cut), 0.0
+    return DistributionShape(edges, _bin_probabilities(null, edges - offset), cut, step)
 
 
 def _end(null: NullDistribution, start: float, side: int, log_beyond: float, most: float) -> float:
@@ -323,39 +313,25 @@ def _end(null: NullDistribution, start: float, side: int, log_beyond: float, mos
 
 
 def _edges(
-    null: NullDistribution,
-    inner: tuple[float, float],
-    low: float,
-    high: float,
-    observed: float,
-    greater: bool,
-    sizes: tuple[int, int],
+    null: NullDistribution, inner: tuple[float, float], low: float, high: float, cut: float
 ) -> Floats:
-    """Edges that are close together in the body and further apart beyond it."""
-    deviation = null.std()
+    """Edges that are close together in the body and further apart beyond it, with one at `cut`."""
+    deviation, n_bins, n_values = null.std(), _N_BINS, n_listed(null)
+    if n_values is not None:
+        # Few values or few resamples have wider bins.
+        per_bin = 30 if null.method == "analytic" else 150
+        n_bins = min(_N_BINS, max(12, n_values // per_bin))
     # Bins exclude their lower edge; the smallest value must be inside the first bin.
-    edges = [np.linspace(inner[0] - 1e-9 * deviation, inner[1], sizes[0] + 1)]
+    edges = [np.linspace(inner[0] - 1e-9 * deviation, inner[1], n_bins + 1)]
     if low < inner[0]:
-        edges.append(np.linspace(low, inner[0], sizes[1])[:-1])
+        edges.append(np.linspace(low, inner[0], _N_FAR_BINS)[:-1])
     if high > inner[1]:
-        edges.append(np.linspace(inner[1], high, sizes[1])[1:])
-    slack = _SAME * max(abs(observed), deviation)
-    cut = observed - slack if greater else observed + slack
-    if low < cut < high:
-        edges.append(np.array([cut]))
-    joined = np.unique(np.concatenate(edges))
+        edges.append(np.linspace(inner[1], high, _N_FAR_BINS)[1:])
+    joined = np.unique(np.concatenate([*edges, [cut] if low < cut < high else []]))
     # An edge very close to the one at the observed value would create a very narrow bin.
     near = (np.abs(joined - cut) < 0.02 * deviation) & (joined != cut)
     near[[0, -1]] = False
     return np.asarray(joined[~near])
-
-
-def _n_bins(null: NullDistribution) -> int:
-    """Number of bins in the body; fewer for few values or few resamples."""
-    n_values = n_listed(null)
-    if n_values is None:
-        return _N_BINS
-    return min(_N_BINS, max(12, n_values // (30 if null.method == "analytic" else 150)))
 
 
 def _bin_probabilities(null: NullDistribution, edges: Floats) -> Floats:
@@ -368,31 +344,24 @@ def _bin_probabilities(null: NullDistribution, edges: Floats) -> Floats:
     return np.asarray(np.maximum(np.concatenate(parts), 0.0))
 
 
-def _edges_of_hits(
-    null: NullDistribution,
-    statistic: Any,
-    low: float,
-    high: float,
-    observed: float,
-    greater: bool,
-) -> tuple[Floats, float | None]:
-    """Edges of bins of one hit each, or of a few if there are many, with one at the observed."""
-    divisor = float(statistic.divided_by(null.n_samples, null.n_positives))
+def _unit_of_hits(null: NullDistribution) -> tuple[float, bool]:
+    """Number of hits at a value of 1, and whether all values are of whole hits.
+
+    With ties across rank k values lie between whole hits.
+    """
+    statistic: Any = null.statistic
     _, size, _ = statistic.straddling(null.tie_sizes)
-    group = math.ceil((high - low) * divisor / _MAX_BARS)
-    step = group / divisor
-    is_lattice = group == 1 and int(size) == 1
-    # Half a hit from the observed value; with ties across rank k values lie between whole hits.
-    offset = 0.5 / divisor if int(size) == 1 else _SAME / divisor
-    cut = observed - offset if greater else observed + offset
-    first = math.floor((low - cut) / step - 1e-6)
-    last = math.ceil((high - cut) / step + 1e-6)
-    edges = np.asarray(cut + step * np.arange(first, last + 1), dtype=np.float64)
-    if not is_lattice:
-        # There are no hits below 0; bins exclude their lower edge.
-        edges = np.maximum(edges, -_SAME / divisor)
-        edges = edges[edges.searchsorted(edges[0], side="right") - 1 :]
-    return edges, step if is_lattice else None
+    return float(statistic.divided_by(null.n_samples, null.n_positives)), int(size) == 1
+
+
+def _hits(null: NullDistribution, low: float, high: float, start: float) -> tuple[Floats, bool]:
+    """Values that are whole hits away from `start`, and whether there are none between them."""
+    divisor, is_even = _unit_of_hits(null)
+    group = math.ceil((high - low) * divisor / _MAX_BARS - 1e-6)
+    step = max(group, 1) / divisor
+    first, last = math.floor((low - start) / step + 1e-6), math.ceil((high - start) / step - 1e-6)
+    values = start + step * np.arange(first, last + 1, dtype=np.float64)
+    return values, group <= 1 and is_even
 
 
 _DISTRIBUTION_NAMES: Mapping[str, str] = {
@@ -427,8 +396,8 @@ class NullDistributionDisplay(RankersDisplay):
     Attributes
     ----------
     line_ : matplotlib artist or list of artists
-        The null distribution: the p-value of each value; or a filled density, or bars if the values
-        are evenly spaced, as for hits at k, and outlines for several results.
+        The null distribution: the p-value of each value; or a filled density, or a vertical line at
+        each value if values are evenly spaced, as for hits at k, and outlines for several results.
     observed_line_ : matplotlib artist or list of artists
         Vertical line at the observed value.
     point_ : matplotlib artist or list of artists or None
@@ -464,17 +433,20 @@ class NullDistributionDisplay(RankersDisplay):
     Notes
     -----
     By default the height is the p-value of a value: the probability that chance gives one at least
-    as extreme, ``P(S >= s)`` if large values are extreme. The curve is exact at the observed value
-    and at some twenty values or more, and interpolated between them unless the values are evenly
-    spaced. P-values below 1e-300 are drawn as their logarithm to base 10.
+    as extreme, ``P(S >= s)`` if large values are extreme. The curve is exact at the observed value.
+    Where few values are possible, as for hits at k or in a short list, it is exact elsewhere, too.
+    Otherwise p-values are computed at some thirty values, with a relative error of at most 0.02,
+    and interpolated between them, by cubic polynomials that keep the curve monotone: read other
+    p-values from ``results.null_distribution.pvalue``. P-values below 1e-300 are drawn as their
+    logarithm to base 10.
 
     The height of a density over a bin from a to b is ``(P(S > a) - P(S > b)) / (b - a)``, computed
     from the exact tails without sampling.
 
-    The distribution is drawn up to where a probability of less than 0.0001 is left, and at most 4
-    standard deviations below the mean and 7 above it. P-values, and a density on a logarithmic
-    scale, extend beyond the observed value until less than a hundredth of its p-value is left, by
-    at most half a standard deviation.
+    The body is drawn up to where a probability of less than 0.0001 is left, and at most 4 standard
+    deviations below the mean and 7 above it. P-values extend to the observed value; a density on a
+    logarithmic scale extends beyond it until less than a hundredth of its p-value is left, by at
+    most half a standard deviation.
 
     Examples
     --------
@@ -551,7 +523,7 @@ class NullDistributionDisplay(RankersDisplay):
             Source of the random labellings.
         histogram_kwargs : dict, optional
             Keywords of matplotlib's ``plot`` for the p-values of random labellings, or of
-            ``stairs`` for their histogram.
+            ``stairs`` (for evenly spaced values ``plot``) for their histogram.
         despine : bool, default=False
             Whether to remove the top and right spines.
 
@@ -591,8 +563,8 @@ class NullDistributionDisplay(RankersDisplay):
             if plot_normal and null.method not in ("normal", "zhang_su") and null.std() > 0.0:
                 style = {"color": foreground(), "linestyle": ":"}
                 style["label"] = "normal, same mean and sd"
-                points = view.normal(null, result.alternative)
-                (self.normal_line_,) = ax.plot(*points, **merged_style(style, normal_kwargs))
+                style = merged_style(style, normal_kwargs)
+                (self.normal_line_,) = ax.plot(*view.normal(null), **style)
         else:
             self._plot_several(views, named, curve_kwargs, observed_kwargs)
         if plot_chance_level:
@@ -677,11 +649,11 @@ def _view(
     result: Any, y_axis: str, yscale: str, are_several: bool
 ) -> DistributionShape | TailCurve:
     """What is drawn of the null distribution of a result."""
-    null, observed = result.null_distribution, float(result.statistic)
-    greater = _greater_is_extreme(result)
     if y_axis == "tail":
-        return tail_curve(null, observed, greater=greater, alternative=result.alternative)
-    shape = distribution_shape(null, observed, greater=greater, with_tail=yscale == "log")
+        return tail_curve(result)
+    shape = distribution_shape(
+        result, greater=_greater_is_extreme(result), with_tail=yscale == "log"
+    )
     # Of several results densities are drawn, because the steps of folds may differ.
     return replace(shape, step=None) if are_several else shape
 

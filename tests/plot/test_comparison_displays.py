@@ -231,7 +231,8 @@ def test_precision_recall_is_that_of_scikit_learn(name):
             own, expected = y[x == level], precision[recall == level]
             assert own.size > 0
             if level < 1.0:
-                assert (own.min(), own.max()) == (expected.min(), expected.max())
+                ends = expected.min(), expected.max()
+                assert (own.min(), own.max()) == pytest.approx(ends, rel=1e-12)
         area = -np.sum(np.diff(x) * y[:-1])
         assert area == pytest.approx(average_precision_score(y_true, y_score))
     values = [average_precision_score(y_true, y_score) for y_score in both.values()]
@@ -282,10 +283,10 @@ def test_blocks_with_as_many_hits_have_corners(metric):
     )
     x, y = display.line_[0].get_data()
     if metric == "roc_auc":
-        np.testing.assert_allclose(x, np.array([0, 2, 4, 4, 5]) / 5)
+        np.testing.assert_allclose(x, np.array([0, 1, 2, 4, 4, 5]) / 5)
     else:
-        np.testing.assert_allclose(x, [0, 4, 7, 8, 10])
-    np.testing.assert_allclose(y, np.array([0, 2, 3, 4, 5]) / 5)
+        np.testing.assert_allclose(x, [0, 2, 4, 7, 8, 10])
+    np.testing.assert_allclose(y, np.arange(6) / 5)
 
 
 def test_random_order_on_a_logarithmic_scale():
@@ -303,7 +304,7 @@ def test_random_order_on_a_logarithmic_scale():
 @pytest.mark.parametrize("metric", ["dcg", "bedroc", "reciprocal_rank"])
 def test_other_metrics_have_the_curve_of_hits(metric):
     display = ComparisonDisplay.from_predictions(*structure("no ties"), metric=metric, **FEW)
-    assert display.ax_[0].get_xlabel() == "Rank"
+    assert display.ax_[0].get_xlabel() == "Items from the top (k)"
     assert display.k_line_ is None
 
 
@@ -334,6 +335,15 @@ def test_a_difference_at_another_prevalence_has_no_curves_of_the_sample(labels, 
     display = ComparisonDisplay.from_predictions(labels, both, prevalence=0.2, **FEW)
     assert display.curves is None
     assert "average precision at prevalence 0.2" in display.ax_.get_xlabel()
+
+
+@pytest.mark.filterwarnings("ignore:y_true contains only one class")
+@pytest.mark.parametrize("label", [0, 1])
+@pytest.mark.parametrize("metric", ["roc_auc", "average_precision", "recall@2"])
+def test_one_class_has_no_curves(metric, label):
+    both = {"A": [1, 2, 3], "B": [3, 2, 1]}
+    display = ComparisonDisplay.from_predictions([label] * 3, both, metric=metric)
+    assert display.line_ is None
 
 
 def test_margin_is_shaded(labels, scores):

@@ -84,7 +84,7 @@ def test_difference_is_drawn_below():
     again = CurveDisplay(display.results, difference=result).plot(axes)
     assert [again.ax_, again.difference_ax_] == list(axes)
     assert again.figure_ is figure
-    with pytest.raises(TypeError, match="ax must be two matplotlib Axes"):
+    with pytest.raises(TypeError, match="ax must be a pair of axes, for the rankers"):
         again.plot(axes[0])
     assert CurveDisplay.from_predictions(Y, BOTH).difference_ax_ is None
 

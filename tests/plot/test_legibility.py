@@ -363,14 +363,21 @@ def test_numbers_at_the_line_are_those_of_the_result(structure):
     assert y[at] == pytest.approx(height, rel=1e-9)
 
 
-@pytest.mark.parametrize("name", ["top k, all rankers", "null, all rankers", "power"])
-def test_legend_of_many_entries_without_a_layout_is_inside_the_figure(name):
-    figure, ax = plt.subplots()
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3)], ids=["one", "grid"])
+@pytest.mark.parametrize("name", ["top k, all rankers", "null distribution", "power"])
+def test_legend_without_a_layout_is_where_the_axes_were(name, shape):
+    with mpl.rc_context({"figure.constrained_layout.use": False}):
+        figure, axes = plt.subplots(*shape, figsize=(4.0 * shape[1], 3.0 * shape[0]), squeeze=False)
+    ax = axes[-1, -1]
+    place = ax.get_window_extent().frozen()
     computed(name, "six rankers").plot(ax, **CASES[name].options)
     figure.canvas.draw()
-    found = ax.get_legend().get_window_extent()
-    assert found.y1 <= figure.bbox.y1
-    assert found.x1 <= figure.bbox.x1
+    legend, left = ax.get_legend().get_window_extent(), ax.get_window_extent()
+    texts = [text.get_window_extent() for text in ax.get_legend().get_texts()]
+    assert max(box.y1 for box in texts) <= place.y1 + SLACK
+    assert max(box.x1 for box in texts) <= figure.bbox.x1
+    assert legend.y0 >= left.y1 - 1.0
+    assert left.height >= 0.3 * place.height
 
 
 def test_results_of_elsewhere_state_both_units_of_the_effect():

@@ -44,6 +44,14 @@ def area(stairs):
     return float(np.sum(heights * np.diff(edges)))
 
 
+def values_and_probabilities(lines):
+    """Values and heights of vertical lines, which begin at 0."""
+    points = np.array(lines.get_segments())
+    np.testing.assert_array_equal(points[:, 0, 1], 0.0)
+    np.testing.assert_array_equal(points[:, 0, 0], points[:, 1, 0])
+    return points[:, 1].T
+
+
 def test_density_is_that_of_all_placements(small):
     y_true, y_score = small
     values = []
@@ -134,16 +142,16 @@ def test_two_sided_tail_is_on_the_side_of_the_observed_value(small, negated, sid
     [("recall@5", recall_at_k_test, 4), ("precision@5", precision_at_k_test, 5)],
 )
 @pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
-def test_bars_of_hits_at_k_are_hypergeometric(small, metric, test, divisor, alternative):
+def test_lines_of_hits_at_k_are_hypergeometric(small, metric, test, divisor, alternative):
     y_true, y_score = small
     display = NullDistributionDisplay.from_predictions(
         y_true, y_score, metric=metric, alternative=alternative, y_axis="density"
     )
-    hits = np.array([bar.get_x() + bar.get_width() / 2 for bar in display.line_]) * divisor
-    np.testing.assert_allclose(hits, np.rint(hits), atol=1e-9)
-    heights = [bar.get_height() for bar in display.line_]
+    values, heights = values_and_probabilities(display.line_)
+    hits = values * divisor
+    np.testing.assert_allclose(hits, np.rint(hits), atol=1e-8)
     np.testing.assert_allclose(heights, stats.hypergeom(12, 4, 5).pmf(np.rint(hits)), atol=1e-14)
-    tail = sum(bar.get_height() for bar in display.tail_)
+    tail = np.sum(values_and_probabilities(display.tail_)[1])
     side = "less" if alternative == "less" else "greater"
     assert tail == pytest.approx(test(y_true, y_score, k=5, alternative=side).pvalue, rel=1e-12)
     assert display.ax_.get_ylabel() == "Probability"
@@ -160,7 +168,7 @@ def test_many_hits_are_drawn_in_groups():
     hits = edges * 2000
     null = stats.hypergeom(8000, 2000, 4000)
     np.testing.assert_allclose(
-        heights * np.diff(edges), np.diff(null.cdf(np.floor(hits + 1e-9))), atol=1e-11
+        heights * np.diff(edges), np.diff(null.cdf(np.rint(hits) - 1)), atol=1e-11
     )
     assert area(display.tail_) == pytest.approx(display.results.pvalue, rel=1e-3)
 
@@ -267,11 +275,10 @@ def test_permutation_distribution_is_its_own_histogram(small):
     assert legend_of(display)[1] == "null distribution from random labellings"
 
 
-def test_statistic_that_cannot_vary_is_one_bar():
+def test_statistic_that_cannot_vary_is_one_line():
     display = NullDistributionDisplay.from_predictions([0, 1, 1, 0], [1, 1, 1, 1], y_axis="density")
-    (bar,) = display.line_
-    assert bar.get_height() == pytest.approx(1.0)
-    assert bar.get_x() + bar.get_width() / 2 == pytest.approx(0.5)
+    np.testing.assert_allclose(values_and_probabilities(display.line_), [[0.5], [1.0]])
+    np.testing.assert_allclose(values_and_probabilities(display.tail_), [[0.5], [1.0]])
     assert display.normal_line_ is None
 
 

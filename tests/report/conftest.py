@@ -25,10 +25,10 @@ class DemoRun:
     plots: list[Path] = field(default_factory=list)
 
 
-def straight_curve(null, observed, *, greater, alternative):
-    return TailCurve(
-        null.mean() + null.std() * np.linspace(-2.0, 2.0, 5), -np.arange(5.0), alternative
-    )
+def straight_curve(result):
+    null = result.null_distribution
+    values = null.mean() + null.std() * np.linspace(-2.0, 2.0, 5)
+    return TailCurve(values, -np.arange(5.0), result.alternative)
 
 
 @pytest.fixture(scope="session", autouse=True)
