@@ -202,7 +202,8 @@ class BothSides:
 
     @cached_property
     def _tail_bounds(self) -> TailBounds:
-        return TailBounds(self._canonical, self._ends.within[1], self._tolerance)
+        numbers = *self._counted_mean_and_std, self._ends.within[1]
+        return TailBounds(self._canonical, *numbers, self._tolerance)
 
     @cached_property
     def _counted_mean_and_std(self) -> tuple[float, float]:

@@ -106,13 +106,10 @@ class SolverSettings:
     # rough tolerance: in shorter lists other methods are more accurate, and quick.
     hits_on_a_lattice: int = 64
     samples_on_a_lattice: int = 5_000
-    # Share of positives up to which a lattice comes before short contours, of few blocks; of half
-    # as many positives at any share.
-    rare: float = 0.02
+    # Blocks up to which a lattice comes before short contours, of half as many positives.
+    blocks_on_a_lattice: int = 200
     # Positives without which a contour does not resolve the upper tail.
     least_positives: int = 4
-    # Tolerance of contours that replace short ones, below the rough ones.
-    usual_tolerance: float = 2e-3
     # Hits from which a chain of hits takes less time than other contours, of at least so many
     # blocks, and the error up to which others are not tried.
     many_hits: int = 1_000
@@ -146,9 +143,10 @@ class SolverSettings:
     # Blocks up to which none are merged far above the mean.
     unmerged_up_to: int = 50_000
     # Ratio between the levels of merging, by whose difference the error is estimated; and that of
-    # blocks that plan contours, which are not merged themselves, with a rough tolerance.
+    # blocks that plan contours, which are not merged themselves, with a rough tolerance: of few
+    # positives, and of others.
     coarser: float = 2.5
-    planned_roughly: float = 0.1
+    planned_roughly: tuple[float, float] = (0.4, 0.1)
     # Merged blocks that stratified contours are affordable for.
     most_merged: int = 20_000
     # Expected number of positives that add more than a part of the body, at least.
@@ -255,7 +253,8 @@ class Tails:
         """The solvers of a tail, in the order in which they are tried."""
         s, upper = SETTINGS, sign > 0
         is_rough = self._tolerance >= ROUGH_TOLERANCE
-        stratified, ascends = self.is_stratified, upper and self._ascends
+        stratified = self.is_stratified
+        ascends = upper and (stratified or self.merges) and self._ascends
         few_hits = upper and self._n_positives < s.least_positives
         first = max(s.accurate, self._tolerance)
         if self.merges and upper:
@@ -278,9 +277,8 @@ class Tails:
         band_first = (self._has_ties and few) or (tied and stratified and ascends)
         band_first &= is_rough and not early
         is_banded = early or band_first
-        are_rough = self._n_positives <= min(s.hits_on_a_lattice, s.rare * self._n_samples)
-        are_rough |= self._n_positives <= s.hits_on_a_lattice // 2
-        in_few_blocks = early and self._n_blocks <= FEW_BLOCKS and are_rough
+        in_few_blocks = early and self._n_blocks <= s.blocks_on_a_lattice
+        in_few_blocks &= self._n_positives <= s.hits_on_a_lattice // 2
         above = s.tolerable if few_hits else good
         clustered = self._is_clustered and not early
         in_rows = rough if few and clustered else good
@@ -292,6 +290,8 @@ class Tails:
         ascending = partial(self._far_out, self._ascending)
         # Ascending contours of many hits take longer than plain ones, which may be good enough.
         is_dense = is_rough and self._n_positives > s.many_positives
+        # Lists without ties share a contour, which takes less time than a list of placements.
+        is_shared = is_rough and not (self._has_ties or self.merges)
         # The fewer blocks are left, the sooner a contour is known.
         roughly = is_rough and upper and self._n_blocks > s.merge_roughly_above
         declared: list[tuple[bool, Solver]] = [
@@ -300,8 +300,8 @@ class Tails:
             (self._crosses_jumps, Solver("contour", self._across_jumps, first)),
             (in_few_blocks, quick_lattice),
             (early, Solver("contour", self._short_contour, good)),
-            (early and few and not in_few_blocks, quick_lattice),
             (early and upper, Solver(near_maximum, self._listed, good)),
+            (early and few and not in_few_blocks, quick_lattice),
             (early, Solver(band, self._band_limited, good)),
             (upper and (stratified or far_above), Solver(near_maximum, self._listed_first, first)),
             (stratified, Solver(by_strata, self._stratified, first)),
@@ -310,6 +310,7 @@ class Tails:
             (stratified and ascends, Solver(near_maximum, self._listed, self._far_error)),
             (stratified and ascends, Solver(by_strata, self._ascending, self._far_error)),
             (far_above and not is_dense, Solver(by_strata, ascending, first)),
+            (is_shared, Solver("contour", self._short_contour, good)),
             (True, Solver(near_maximum, self._listed, max(good, s.tolerable) if early else good)),
             (few_hits, Solver("midpoint of bounds", self._enclosed, good)),
             (few and clustered, Solver("midpoint of bounds", self._enclosed_quickly, above)),
@@ -482,12 +483,6 @@ class Tails:
             found = TailEstimates.unknown(t.shape)
             jumps = self.jumps(t, sign)
             found.put(np.flatnonzero(~jumps), self._contour.tail(t[~jumps], sign))
-            for contour in self._more_contours:
-                accepted = accepted_error(self._tolerance, found.log_p)
-                is_weak = ~(found.error.total <= accepted) | np.isinf(found.log_p)
-                weak = np.flatnonzero(is_weak & ~jumps)
-                if weak.size:
-                    found.put_better(weak, contour.tail(t[weak], sign))
             unknown = np.flatnonzero(np.isinf(found.error.total))
             # With a rough tolerance a band of these paths takes less time.
             is_rough = self._tolerance >= ROUGH_TOLERANCE
@@ -730,24 +725,15 @@ class Tails:
         if self.merges:
             return self._contour_inversion(*self._ratios)
         is_rough, s = self._tolerance >= ROUGH_TOLERANCE, SETTINGS
-        planned = s.planned_roughly if is_rough else s.coarser * s.ratio
+        planned = s.coarser * s.ratio
+        if is_rough:
+            planned = s.planned_roughly[self._n_positives > s.hits_on_a_lattice]
         return self._contour_inversion(None, planned)
 
     @cached_property
     def _rough_contour(self) -> ContourInversion:
         ratio = SETTINGS.ratio_roughly
         return self._contour_inversion(ratio, SETTINGS.coarser * ratio)
-
-    @cached_property
-    def _more_contours(self) -> list[ContourInversion]:
-        """Longer contours for tails whose errors exceed a rough tolerance.
-
-        One has as many nodes at first as without a rough tolerance. Of many blocks a contour
-        without tolerance takes less time than a finite band.
-        """
-        tolerances = [SETTINGS.usual_tolerance] if self._contour.is_short else []
-        coarse = SETTINGS.coarser * SETTINGS.ratio
-        return [self._contour_inversion(None, coarse, tolerance=one) for one in tolerances]
 
     @cached_property
     def _contours_across_jumps(self) -> list[ContourInversion]:
@@ -775,14 +761,9 @@ class Tails:
         return self._contour_inversion(ratio, SETTINGS.coarser * ratio, self._last)
 
     def _contour_inversion(
-        self,
-        ratio: float | None,
-        coarse: float,
-        around: int | None = None,
-        tolerance: float | None = None,
+        self, ratio: float | None, coarse: float, around: int | None = None
     ) -> ContourInversion:
         """Contours with blocks merged up to one ratio, planned with another."""
-        tolerance = self._tolerance if tolerance is None else tolerance
         transform, body = self._transform, self._std
         if transform is None:
             blocks, body = self._merged_blocks(ratio, coarse, around)
@@ -790,10 +771,10 @@ class Tails:
             more, _ = self._merged_blocks(coarse, coarse, around)
             largest = self._largest_block if merged else None
             negligible = SETTINGS.negligible
-            if tolerance >= ROUGH_TOLERANCE:
+            if self._tolerance >= ROUGH_TOLERANCE:
                 negligible = SETTINGS.negligible_roughly / self._n_blocks
             transform = transform_of(blocks, more, self._n_positives, merged, largest, negligible)
-        numbers = self._std, body, self._support_within, tolerance, self._span
+        numbers = self._std, body, self._support_within, self._tolerance, self._span
         return ContourInversion(transform, *numbers, self._near_periods)
 
     @cached_property

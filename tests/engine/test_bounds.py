@@ -320,7 +320,7 @@ def test_what_is_not_affordable_is_not_tried(size, monkeypatch):
 def test_work_is_bounded(n_samples, n_positives, k, monkeypatch):
     passes = []
 
-    def record(increments, n_hits, width, n_cells, bands):
+    def record(increments, n_hits, width, n_cells, bands, needed):
         before, last = np.append(0, bands.low[:-1]), np.append(0, bands.high[:-1])
         n_additions = 0
         for y in range(1, int(bands.most.max()) + 1):
@@ -338,6 +338,47 @@ def test_work_is_bounded(n_samples, n_positives, k, monkeypatch):
         null.pvalue_bounds(x)
         assert len(passes) <= 2
         assert sum(passes) <= 3e9
+
+
+FAR_OUT = [
+    (14, 4, None, None),
+    (13, 5, (1, 3, 1, 1, 4, 1, 2), None),
+    (15, 4, (1, 1, 1, 12), None),
+    (16, 5, (6, 1, 1, 1, 1, 1, 5), None),
+    (13, 9, (2, 1, 1, 5, 4), None),
+    (12, 5, None, 4),
+]
+
+
+@pytest.mark.parametrize("problem", FAR_OUT, ids=str)
+@pytest.mark.parametrize("merged", [False, True])
+@pytest.mark.parametrize("n_cells", [40, 3000])
+def test_cells_that_are_not_needed_change_nothing_above(problem, n_cells, merged, monkeypatch):
+    # Whatever cannot reach the values from `bottom` on is left out, on either side of them.
+    coarse(monkeypatch, n_cells, ratios=(0.3,) if merged else (0.0,))
+    values, shares = enumerated(*problem)
+    null = continued(*problem)
+    increments = increments_of(null.statistic, *problem[:2], null.tie_sizes)
+    for quarter in (1, 2, 3):
+        bottom = float(values[quarter * values.size // 4])
+        at = values[values >= bottom]
+        upper = np.array([shares[values >= x].sum() for x in at])
+        lower = np.array([shares[values <= x].sum() for x in at])
+        numbers = increments, problem[1], 1.01 * values[-1], 1e-30, math.inf, -700.0, 3e9
+        found = bounds.enclosure(*numbers, bottom)
+        whole = bounds.enclosure(*numbers)
+        # Some are left out.
+        assert found.smaller.below[0] > 0.0 or quarter < 3 or n_cells < 1000
+        for sign, tail in ((1, upper), (-1, lower)):
+            # Values of a sum in another order of additions.
+            low, high = found.bounds(at * (1.0 - sign * 1e-12), sign)
+            assert np.all(low <= tail * (1.0 + 1e-12))
+            assert np.all(high >= tail * (1.0 - 1e-12))
+            other_low, other_high = whole.bounds(at * (1.0 - sign * 1e-12), sign)
+            assert np.all(low <= other_high)
+            assert np.all(high <= other_high * (1.0 + 1e-6) + 1e-12)
+            if sign > 0:
+                assert np.all(low >= other_low * (1.0 - 1e-6) - 1e-12)
 
 
 @pytest.mark.parametrize("method", ["permutation", "normal", "pearson3", "zhang_su"])

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from sklearn_rankinf._engine.canonical import CanonicalSum
+from sklearn_rankinf._engine.exact.enumeration import largest_rests
 from sklearn_rankinf._engine.exact.lattice import ROUNDING, Histogram, histograms
 from sklearn_rankinf._engine.inversion.bands import Bands, feasible_bands
 from sklearn_rankinf._statistics import (
@@ -26,7 +27,6 @@ from sklearn_rankinf._statistics import (
     Integers,
     bounding_increments,
     cached_method,
-    cached_property,
     mean_and_variance,
 )
 
@@ -37,8 +37,10 @@ class BoundSettings:
 
     # Most additions of cells for all passes together: a few seconds.
     work: float = 3e9
-    # The same for a quick answer: some tenths of a second.
+    # The same for a quick answer: some tenths of a second, and near the mean, where other methods
+    # take longer.
     quick_work: float = 4e8
+    quick_work_near: float = 1.6e9
     # Number of cells whose addition takes as long as the preparation of any addition.
     overhead: float = 2500.0
     # Most cells of a histogram.
@@ -52,14 +54,18 @@ class BoundSettings:
     # fewer than this part of a tolerance.
     close: float = 1e-3
     part_of_tolerance: float = 0.5
-    # A quick answer may be so many times less certain.
+    # A quick answer may be so many times less certain. Beyond the first level it is closer: cells
+    # for a few values take less time than their preparation.
     quick_widest: float = 4.0
+    quick_part: float = 0.5
     # A sum that is uncertain by more than this part of the reach has the bounds 0 and 1.
     widest: float = 0.25
     # Reach of the first histogram in standard deviations above the mean.
     reach: float = 4.0
-    # Number of histograms while the reach doubles.
-    levels: float = 2.0
+    # Number of histograms while the reach doubles; for quick answers, the second.
+    levels: tuple[float, float] = (2.0, 6.0)
+    # Sums up to a block, times blocks, that are compared with what the values of a level need.
+    most_needed: float = 1e6
     # Margins beyond all rounding errors of a pass: relative, absolute where floats underflow, and
     # relative to the constant that is subtracted from values.
     relative: float = 1e-7
@@ -77,14 +83,24 @@ class TailBounds:
     ----------
     canonical : CanonicalSum
         The sum.
+    mean, deviation : float
+        Its mean and standard deviation.
     highest : float
         A value that it does not exceed.
     tolerance : float, default=0.0
         Relative error that is accepted.
     """
 
-    def __init__(self, canonical: CanonicalSum, highest: float, tolerance: float = 0.0) -> None:
+    def __init__(
+        self,
+        canonical: CanonicalSum,
+        mean: float,
+        deviation: float,
+        highest: float,
+        tolerance: float = 0.0,
+    ) -> None:
         self._canonical, self._highest = canonical, highest
+        self._mean, self._deviation = mean, deviation
         self._close = max(SETTINGS.close, SETTINGS.part_of_tolerance * tolerance)
         self._n_counted = canonical.n_counted
 
@@ -96,11 +112,11 @@ class TailBounds:
         lower, upper = np.zeros(t.shape), np.ones(t.shape)
         if self._canonical.n_blocks > SETTINGS.max_blocks:
             return lower, upper
-        mean, deviation = self._mean_and_deviation
+        mean, deviation = self._mean, self._deviation
         # Values beyond the best one need no farther level.
         z = (np.clip(t, 0.0, self._highest) - mean) / deviation
         beyond = np.log2(np.maximum(np.abs(z) / SETTINGS.reach, 1.0))
-        levels = np.ceil(SETTINGS.levels * beyond).astype(int)
+        levels = np.ceil(SETTINGS.levels[quickly] * beyond).astype(int)
         form = self._canonical.form
         slack = sign * SETTINGS.cancelled * abs(form.constant / form.factor)
         for above, level in sorted({*zip((z > 0.0).tolist(), levels.tolist(), strict=True)}):
@@ -111,33 +127,33 @@ class TailBounds:
                 upper[same] = enclosed.bounds(t[same] - slack, sign)[1]
         return lower, upper
 
-    @cached_property
-    def _mean_and_deviation(self) -> tuple[float, float]:
-        mean, variance = mean_and_variance(self._canonical.blocks, self._n_counted)
-        return mean, math.sqrt(variance)
-
     @cached_method
     def _enclosure(self, above: bool, level: int, quickly: bool) -> Enclosure | None:
         """The enclosure for sums on one side of the mean; None if it is not affordable.
 
         In place of an unaffordable level the one before bounds what lies beyond its top.
         """
-        mean, deviation = self._mean_and_deviation
-        reach = SETTINGS.reach * 2.0 ** (level / SETTINGS.levels)
+        mean, deviation = self._mean, self._deviation
+        ratio = 2.0 ** (1.0 / SETTINGS.levels[quickly])
+        reach = SETTINGS.reach * ratio**level
         # Far less than the tail at the far end of the level: a lower tail is like that of a normal
         # distribution, an upper tail, which is due to few top ranks, exponential.
         if above:
             top, log_omitted = mean + reach * deviation, -30.0 - 3.0 * reach
         else:
             top, log_omitted = mean, -50.0 - 2.0 * reach**2
+        # Values of the level lie above the top of the one before.
+        bottom = mean + reach / ratio * deviation if above and level else -math.inf
         close, widest = self._close * deviation, SETTINGS.widest * reach * deviation
         blocks, m = self._canonical.blocks, self._n_counted
         if quickly:
             # Far tails of few hits fall slowly.
             close *= math.sqrt(reach / SETTINGS.reach)
-            widest, work = SETTINGS.quick_widest * close, SETTINGS.quick_work
-            return enclosure(blocks, m, top, close, widest, log_omitted, work)
-        found = enclosure(blocks, m, top, close, widest, log_omitted)
+            widest, work = SETTINGS.quick_widest * close, SETTINGS.quick_work_near
+            if level:
+                close, work = SETTINGS.quick_part * close, SETTINGS.quick_work
+            return enclosure(blocks, m, top, close, widest, log_omitted, work, bottom)
+        found = enclosure(blocks, m, top, close, widest, log_omitted, bottom=bottom)
         return self._enclosure(above, level - 1, False) if found is None and level > 0 else found
 
 
@@ -182,8 +198,9 @@ def enclosure(
     widest: float,
     log_omitted: float,
     work: float = SETTINGS.work,
+    bottom: float = -math.inf,
 ) -> Enclosure | None:
-    """An enclosure of a distribution up to `top`, as close as is affordable, or as `close`.
+    """An enclosure of a distribution from `bottom` to `top`, as close as affordable, or `close`.
 
     None if it leaves a sum uncertain by more than `widest`. Paths of a probability of up to
     ``exp(log_omitted)`` together are left out.
@@ -203,19 +220,31 @@ def enclosure(
         enough = math.ceil(n_rounded * top / close) + 1
         n_cells = int(min(SETTINGS.max_cells, affordable, enough))
         if n_cells > 1:
-            merging = mean_and_variance(most, n_hits)[0] - mean_and_variance(least, n_hits)[0]
-            uncertainty = merging + n_rounded * top / (n_cells - 1)
+            uncertainty = n_rounded * top / (n_cells - 1)
+            if most is not least:
+                uncertainty += mean_and_variance(most, n_hits)[0]
+                uncertainty -= mean_and_variance(least, n_hits)[0]
             plans.append((uncertainty, least, most, bands, n_cells))
+            if uncertainty <= close:
+                break
     if not plans:
         return None
     uncertainty, least, most, bands, n_cells = min(plans, key=itemgetter(0))
     if uncertainty > widest:
         return None
     width = top / (n_cells - 1)
-    smaller, larger = histograms(least, n_hits, width, n_cells, bands)
+    needed = _needed(most, n_hits, bottom - width)
+    smaller, larger = histograms(least, n_hits, width, n_cells, bands, needed)
     if most is not least:
-        _, larger = histograms(most, n_hits, width, n_cells, bands)
+        _, larger = histograms(most, n_hits, width, n_cells, bands, needed)
     return Enclosure(width, ROUNDING * (n_hits + 1.0), smaller, larger, math.exp(log_omitted))
+
+
+def _needed(increments: Increments, n_hits: int, at_least: float) -> list[Floats]:
+    """Sums up to each block, by the hits there, that may reach a value; none if that takes long."""
+    if at_least <= 0.0 or increments.sizes.size * (n_hits + 1.0) > SETTINGS.most_needed:
+        return []
+    return [at_least - rest for rest in largest_rests(increments, n_hits)]
 
 
 def usual_roundings(increments: Increments, n_hits: int) -> float:

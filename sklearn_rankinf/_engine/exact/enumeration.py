@@ -294,6 +294,12 @@ class _Completions:
         return needed
 
 
+def largest_rests(increments: Increments, n_positives: int) -> list[Floats]:
+    """Largest sums over the blocks behind each block, by the hits up to its end."""
+    turned = increments.from_the_end(n_positives)
+    return [row[::-1] for row in _largest_sums(turned, n_positives)][-2::-1]
+
+
 def _largest_sums(increments: Increments, n_positives: int) -> Iterator[Floats]:
     """Largest sums over the first 0, 1, 2, ... blocks, by the number of hits in them."""
     best = np.full(n_positives + 1, -np.inf)

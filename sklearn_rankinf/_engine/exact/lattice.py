@@ -9,6 +9,7 @@ the number of such blocks is bounded by the hits: equation (bounds) in doc/theor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,11 +40,11 @@ class Histogram:
     above: Floats
 
     @classmethod
-    def of(cls, cells: Floats, passed: float) -> Histogram:
-        """Normalized histogram with these weights of cells, and beyond them."""
-        total = float(cells.sum()) + passed
+    def of(cls, cells: Floats, passed: float, below: float = 0.0) -> Histogram:
+        """Normalized histogram with these weights of cells, and beyond and below them."""
+        total = below + float(cells.sum()) + passed
         above = np.cumsum(np.concatenate([[passed], cells[::-1]]))[::-1]
-        return cls(np.concatenate([[0.0], np.cumsum(cells)]) / total, above / total)
+        return cls(np.cumsum(np.concatenate([[below], cells])) / total, above / total)
 
     def tail(self, cells: Floats, sign: int) -> tuple[Floats, Floats]:
         """Bounds of the upper (sign 1) or lower (sign -1) tails from positions in cells.
@@ -58,17 +59,27 @@ class Histogram:
 
 
 def histograms(
-    increments: Increments, n_positives: int, width: float, n_cells: int, bands: Bands
+    increments: Increments,
+    n_positives: int,
+    width: float,
+    n_cells: int,
+    bands: Bands,
+    needed: Sequence[Floats] = (),
 ) -> tuple[Histogram, Histogram]:
     """Distribution of the sum in cells: rounded down, and raised by the most that rounding lost.
 
-    Paths outside `bands` are left out.
+    Paths outside `bands` are left out. Sums up to each block, by the hits there, below those that
+    are `needed` to reach the values of interest count as below all cells.
     """
     bands = bands.ascending()
     first = np.append(0, bands.low[:-1])
-    rows = _Rows(n_positives, int((bands.high - first).max()) + 1, n_cells)
-    n = increments.n_samples
-    growth, last = 1.0, increments.sizes.size - 1
+    n, growth, last = increments.n_samples, 1.0, increments.sizes.size - 1
+    starts = np.zeros((last, n_positives + 1), dtype=np.int64)
+    if needed:
+        # For each hit a sum is less than a cell larger than it is counted.
+        cells = np.floor(np.array(needed[:last]) / width) - (n_positives + 2.0)
+        starts = np.clip(cells, 0, n_cells).astype(np.int64)
+    rows = _Rows(starts, int((bands.high - first).max()) + 1, n_cells)
     for block, size in enumerate(increments.sizes.tolist()):
         # Relative to a block without hits, which then costs nothing.
         weights = np.exp(binomial_log_weights(size, min(size, n_positives), n, n_positives))
@@ -82,7 +93,8 @@ def histograms(
             low, high = int(bands.low[block]), int(bands.high[block])
             before = np.arange(first[block], high + 1)
             gains = increments.gain(block, before[:, None], np.arange(weights.size))
-            rows.pass_block(int(first[block]), low, high, weights, _shifts(gains, width, n_cells))
+            shifts = _shifts(gains, width, n_cells)
+            rows.pass_block(block, int(first[block]), low, high, weights, shifts)
     # The last block contains all remaining hits.
     before = np.arange(first[last], rows.most_hits + 1)
     y = n_positives - before
@@ -103,25 +115,28 @@ def _shifts(gains: Floats, width: float, n_cells: int) -> Integers:
 class _Rows:
     """Histograms of the sum for each number of hits found, and weights beyond the cells.
 
-    Few numbers of hits are possible at a time, so their histograms share a few rows in turn.
+    Few numbers of hits are possible at a time, so their histograms share a few rows in turn. After
+    each block (rows of `needed`) cells from a first one on are needed, by the hits up to there.
     """
 
-    def __init__(self, n_hits: int, n_rows: int, n_cells: int) -> None:
-        self._cells = np.zeros((n_rows, n_cells))
-        self._moved = np.empty(n_cells)
-        self._passed = [0.0] * (n_hits + 1)
-        # First cell with a positive weight.
-        self._start = [n_cells] * (n_hits + 1)
-        self._cells[0, 0], self._start[0] = 1.0, 0
+    def __init__(self, needed: Integers, n_rows: int, n_cells: int) -> None:
+        self._cells, self._moved = np.zeros((n_rows, n_cells)), np.empty(n_cells)
+        self._needed, n_hits = needed, needed.shape[1]
+        self._passed, self._total = np.zeros(n_hits), np.zeros(n_hits)
+        # First needed cell with a positive weight, below which cells are incomplete, and the cell
+        # behind the last one.
+        self._start, self._stop = [n_cells] * n_hits, [0] * n_hits
+        self._cells[0, 0], self._total[0], self._start[0], self._stop[0] = 1.0, 1.0, 0, 1
         self.most_hits = 0
 
     def multiply(self, factor: float) -> None:
         """Multiply all weights by a factor."""
         self._cells *= factor
-        self._passed = [factor * passed for passed in self._passed]
+        self._passed *= factor
+        self._total *= factor
 
     def pass_block(
-        self, first: int, low: int, high: int, weights: Floats, shifts: Integers
+        self, block: int, first: int, low: int, high: int, weights: Floats, shifts: Integers
     ) -> None:
         """Add the hits of a block, with a weight for each number of them.
 
@@ -129,27 +144,29 @@ class _Rows:
         are numbers of cells, for each number of hits before the block (rows) and in it.
         """
         n_rows, n_cells = self._cells.shape
-        weight, shift, most = weights.tolist(), shifts.tolist(), weights.size - 1
+        weight, shift, needed = (x.tolist() for x in (weights, shifts, self._needed[block]))
+        start, stop, rows = self._start, self._stop, slice(first, self.most_hits + 1)
+        for sums in (self._passed, self._total):
+            after = np.convolve(sums[rows], weights)[low - first : high - first + 1]
+            sums[first : high + 1] = 0.0
+            sums[low : low + after.size] = after
         # In descending order, so that each row is read before it is changed.
-        for h in range(high, low - 1, -1):
-            target = self._cells[h % n_rows]
-            passed, start = self._passed[h], self._start[h]
-            if weight[0] != 1.0:
-                target *= weight[0]
-                passed *= weight[0]
-            for before in range(max(h - most, first), min(h - 1, self.most_hits) + 1):
-                factor, up = weight[h - before], shift[before - first][h - before]
-                source, begin = self._cells[before % n_rows], self._start[before]
-                end = n_cells - up
+        for h in range(self.most_hits, first - 1, -1):
+            source, begins, ends = self._cells[h % n_rows], start[h], stop[h]
+            most = min(weights.size, high - h + 1) if begins < ends else 0
+            for y in range(max(1, low - h), most):
+                factor, up, row = weight[y], shift[h - first][y], h + y
+                begin, end = max(begins, needed[row] - up), min(ends, n_cells - up)
                 if begin < end:
-                    moved = self._moved[begin:end]
-                    np.multiply(source[begin:end], factor, out=moved)
-                    target[begin + up :] += moved
-                    start = min(start, begin + up)
-                passed += factor * self._passed[before]
-                if up and begin < n_cells:
-                    passed += factor * float(np.add.reduce(source[max(begin, end) :]))
-            self._passed[h], self._start[h] = passed, start
+                    moved = np.multiply(source[begin:end], factor, out=self._moved[begin:end])
+                    target = self._cells[row % n_rows][begin + up : end + up]
+                    np.add(target, moved, out=target)
+                    start[row], stop[row] = min(start[row], begin + up), max(stop[row], end + up)
+                if max(begin, end) < ends:
+                    self._passed[row] += factor * np.add.reduce(source[max(begin, end) : ends])
+            if weight[0] != 1.0:
+                source *= weight[0]
+        start[low : high + 1] = map(max, start[low : high + 1], needed[low : high + 1])
         for h in range(first, low):
             self._cells[h % n_rows] = 0.0
         self.most_hits = high
@@ -160,9 +177,12 @@ class _Rows:
         The weights and shifts are those of the remaining hits in the last block.
         """
         n_rows, n_cells = self._cells.shape
-        cells, passed = np.zeros(n_cells), 0.0
+        cells, passed, total = np.zeros(n_cells), 0.0, float(weights @ self._total[hits])
         for h, weight, up in zip(hits.tolist(), weights.tolist(), shifts.tolist(), strict=True):
-            source = self._cells[h % n_rows]
-            cells[up:] += weight * source[: n_cells - up]
-            passed += float(weight * (self._passed[h] + source[n_cells - up :].sum()))
-        return Histogram.of(cells, passed)
+            source, begin, end = self._cells[h % n_rows], self._start[h], n_cells - up
+            if begin < end:
+                cells[begin + up :] += weight * source[begin:end]
+            passed += float(weight * (self._passed[h] + source[max(begin, end) :].sum()))
+        # Differences are lost in rounding where all cells are needed.
+        below = max(total - passed - float(cells.sum()), 0.0) if self._needed.any() else 0.0
+        return Histogram.of(cells, passed, below)

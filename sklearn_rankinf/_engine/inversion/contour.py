@@ -122,6 +122,10 @@ class ContourSettings:
     many_blocks: int = 300
     samples_smooth: int = 16
     samples: int = 32
+    # Known returns that add up to less, relative to the largest term, are not followed; and the
+    # same with a rough tolerance.
+    silent: float = 1e-13
+    silent_rough: float = 1e-7
 
     # Rounding errors are at least this, beside that of the transform, relative to the sum of sizes.
     precision: float = 3e-10
@@ -484,13 +488,15 @@ class ContourInversion:
     @cached_method
     def _returns(self, contour: Contour) -> Returns:
         """Samples behind the first nodes, which are kept; no others may be known before."""
-        follow = self._span > 0.0 and not self._transform.merged
+        silent = math.inf
+        if self._span > 0.0 and not self._transform.merged:
+            silent = SETTINGS.silent_rough if self._is_rough else SETTINGS.silent
         transform = partial(self._log_transform, contour)
         # Short first contours end while the transform decays.
         first, start = self._n_first(contour), self._n_usual(contour)
         numbers = first, start, self._n_whole(contour), self._n_probes
         self._known[contour, False], returns = first_nodes_and_returns(
-            transform, self._none_of(contour), *numbers, self._near_periods, follow
+            transform, self._none_of(contour), *numbers, self._near_periods, silent
         )
         return returns
 

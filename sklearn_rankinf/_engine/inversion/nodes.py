@@ -40,9 +40,6 @@ _SPREAD = 1e4
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 # Equally spaced nodes from which on products take less time than exponentials.
 _WORTH_PRODUCTS = 8
-# Returns whose terms are smaller, relative to the largest, are not followed.
-_SILENT = 1e-13
-
 # Log transforms at nodes of one contour.
 LogTransform = Callable[[Complexes], Complexes]
 
@@ -268,7 +265,7 @@ def first_nodes_and_returns(
     whole: int,
     n_samples: int,
     known: Floats,
-    follow: bool,
+    silent: float,
 ) -> tuple[Nodes, Returns]:
     """The first nodes of a contour, and samples of the transform beyond them, from one pass.
 
@@ -288,8 +285,9 @@ def first_nodes_and_returns(
         Number of samples.
     known : ndarray
         Heights on the contour at which the transform may return.
-    follow : bool
-        Whether the nodes around these heights, and at the end of a period, belong to the sum.
+    silent : float
+        The nodes around these heights, and at the end of a period, belong to the sum where their
+        terms, relative to the largest, add up to more.
     """
     spread = min(_SPREAD, whole / start)
     fractions = (np.arange(1, n_samples + 1) * _GOLDEN) % 1.0
@@ -318,9 +316,9 @@ def first_nodes_and_returns(
     sums = np.asarray(sizes * shares, dtype=np.float64)
     followed = []
     # Rounding may have left nothing of the transform, not even of its first node.
-    if follow and np.isfinite(values[0]):
+    if np.isfinite(values[0]):
         reached = first
-        for i in np.flatnonzero(is_peak & (sums > _SILENT)).tolist():
+        for i in np.flatnonzero(is_peak & (sums > silent)).tolist():
             begin = max(reached, int(places[i]) - first)
             stop = max(begin, min(whole, int(places[i]) + first + 1))
             reached, sums[i] = stop, 0.0
