@@ -247,7 +247,10 @@ def _what_to_do(report: Findings, ranker: RankerReport) -> str:
         return "What to do: read the interval, and the check mixed-clusters below."
     if ranker.test.pvalue <= report.alpha:
         if ranker.significant_k:
-            return "What to do: work down the list from its top."
+            best = ranker.cutoff
+            if best is not None and best.k > 0 and best.low > 0.0:
+                return f"What to do: examine the first {best.k} items."
+            return "What to do: examine the items in this order, from the top."
         if ranker.significant_k is not None:
             return (
                 "What to do: use the ranking with care. At no cut-off k do the first k items "
