@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from inspect import signature
 from itertools import product
 from typing import Any, ClassVar, Self
@@ -23,30 +24,22 @@ from sklearn_rankinf._results import shortened
 from sklearn_rankinf._statistics import Floats
 
 
-def import_pyplot(what: str) -> Any:
+def import_pyplot(what: str, module: str = "pyplot") -> Any:
     """Import ``matplotlib.pyplot``, or raise an error that explains how to install it."""
     try:
-        import matplotlib.pyplot as plt
+        return import_module(f"matplotlib.{module}")
     except ImportError as error:
-        raise missing_matplotlib(what) from error
-    return plt
+        raise ImportError(
+            f'{what} needs matplotlib: pip install "sklearn-rankinf[plot]".'
+        ) from error
 
 
 def new_figure(what: str, figsize: tuple[float, float] = (6.4, 4.8)) -> Any:
     """Create a figure outside of pyplot's registry, for writing to a file."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise missing_matplotlib(what) from error
-    return Figure(figsize=figsize, layout="constrained")
+    return import_pyplot(what, "figure").Figure(figsize=figsize, layout="constrained")
 
 
-def missing_matplotlib(what: str) -> ImportError:
-    """Error that names the function that needs matplotlib, and the extra that installs it."""
-    return ImportError(f'{what} needs matplotlib: pip install "sklearn-rankinf[plot]".')
-
-
-def merged_style(default: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict[str, Any]:
+def merged_style(default: Mapping[str, Any], given: Keywords) -> dict[str, Any]:
     """Keywords for an artist under matplotlib's long names; given keywords override defaults."""
     names = {"c": "color", "ls": "linestyle", "lw": "linewidth"}
     return {**default, **{names.get(key, key): value for key, value in (given or {}).items()}}
@@ -54,6 +47,31 @@ def merged_style(default: Mapping[str, Any], given: Mapping[str, Any] | None) ->
 
 def hide_spines(ax: Any) -> None:
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def quantity(result: Any) -> str:
+    """What a result is about, in a sentence."""
+    title = str(result.metric.title_in_text)
+    if getattr(result, "prevalence", None) is not None:
+        title += f" at prevalence {result.prevalence:g}"
+    queries = getattr(result, "n_queries", getattr(result, "queries", None))
+    return title if queries is None else f"mean {title}"
+
+
+def heading(result: Any) -> str:
+    """What a result is about, on an axis."""
+    return quantity(result)[0].upper() + quantity(result)[1:]
+
+
+def check_shared(what: str, values: Iterable[Any]) -> None:
+    """Raise an error for results that differ in something that one plot has once."""
+    first, *others = values
+    for other in others:
+        if other != first:
+            raise ValueError(
+                f"All results share one plot, but {what} is {first!r} and {other!r}: compute all "
+                f"with the same {what}, or draw one display for each."
+            )
 
 
 def with_minus(text: str) -> str:
@@ -73,36 +91,31 @@ def blended(color: Any, share: float) -> Any:
     )
 
 
-def side_by_side(handles: list[Any]) -> tuple[Any, dict[Any, Any]]:
-    """Several artists as one legend entry, and the `handler_map` that the entry requires."""
-    from matplotlib.legend_handler import HandlerTuple
-
-    return tuple(handles), {tuple: HandlerTuple(ndivide=None, pad=0.15)}
-
-
 def write_legend(
-    ax: Any, handles: list[Any], labels: list[str], lines_below: float = 0.0, **options: Any
+    ax: Any, handles: Sequence[Any], labels: Sequence[str], lines_below: float = 0.0
 ) -> None:
     """Write a legend above the axes, where nothing is drawn, in as many columns as they allow.
 
-    `lines_below` is the number of lines of text between the axes and the legend. Without a layout
-    that makes room, the axes become lower, and the letters smaller where they have to.
+    Artists in a tuple are side by side. `lines_below` is the number of lines of text between the
+    axes and the legend. Without a layout that makes room, the axes become lower, and the letters
+    smaller where they have to.
     """
+    from matplotlib.legend_handler import HandlerTuple
     from matplotlib.transforms import ScaledTranslation
 
     if not handles:
         return
     style = {"frameon": False, "handlelength": 2.6, "columnspacing": 1.2, "loc": "lower left"}
     style |= {"bbox_to_anchor": (-0.02, 1.0), "borderpad": 0.2, "labelspacing": 0.3}
-    style |= {"borderaxespad": 0.2 + 1.6 * lines_below, **options}
+    style["borderaxespad"] = pad = 0.2 + 1.6 * lines_below
+    style["handler_map"] = {tuple: HandlerTuple(ndivide=None, pad=0.15)}
     figure, has_layout = ax.figure, ax.figure.get_layout_engine() is not None
     room = math.inf if has_layout else 0.5 * ax.get_position(original=True).height
     sizes = ("small",) if has_layout else ("small", "x-small", "xx-small")
     for size, n_columns in product(sizes, range(min(len(handles), _MAX_COLUMNS), 0, -1)):
         legend = ax.legend(handles, labels, ncols=n_columns, fontsize=size, **style)
         extent = legend.get_window_extent()
-        letters = legend.get_texts()[0].get_fontsize() / 72.0
-        height = extent.height / figure.dpi + style["borderaxespad"] * letters
+        height = extent.height / figure.dpi + pad * legend.get_texts()[0].get_fontsize() / 72.0
         is_low = height * figure.dpi <= room * figure.bbox.height
         if is_low and extent.width <= 1.04 * ax.bbox.width:
             break
@@ -163,6 +176,8 @@ def ranker_marker(number: int) -> str:
     return _MARKERS[number % len(_MARKERS)]
 
 
+# Keywords for an artist.
+Keywords = Mapping[str, Any] | None
 # Largest number of columns of a legend, and the label of the axes that make room for it.
 _MAX_COLUMNS = 3
 _SPACER = "legend"
@@ -205,7 +220,11 @@ class Display:
     def _parts(self, results: Any) -> tuple[list[str], list[Any]]:
         """Return the keys or numbers of the results, and the results."""
         if isinstance(results, Mapping):
-            named = dict(_one_by_one(results))
+            named: dict[str, Any] = {}
+            for key, of in results.items():
+                # The classes of a ranker have the names of both.
+                inner = of.items() if isinstance(of, Mapping) else ()
+                named |= {f"{key}: {one}": part for one, part in inner} or {str(key): of}
             names, parts = list(named), list(named.values())
         elif isinstance(results, Sequence | np.ndarray):
             names, parts = [str(number) for number in range(len(results))], list(results)
@@ -270,15 +289,6 @@ class Display:
                 )
         of_function = {key: value for key, value in options.items() if key in own}
         return of_function, {key: value for key, value in options.items() if key not in own}
-
-
-def _one_by_one(results: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield results by name, and the classes of a ranker by the names of both."""
-    for key, of in results.items():
-        if isinstance(of, Mapping):
-            yield from ((f"{key}: {inner}", one) for inner, one in of.items())
-        else:
-            yield str(key), of
 
 
 class ScoresDisplay(Display):
@@ -485,10 +495,9 @@ def draw_rows(
     low: Floats,
     high: Floats,
     texts: Sequence[str],
-    *,
-    interval_kwargs: Mapping[str, Any] | None = None,
-    point_kwargs: Mapping[str, Any] | None = None,
-    text_kwargs: Mapping[str, Any] | None = None,
+    interval_kwargs: Keywords,
+    point_kwargs: Keywords,
+    text_kwargs: Keywords,
 ) -> tuple[Any, Any, list[Any]]:
     """Draw a forest plot: intervals, values and texts beside the axes, one row for each label."""
     places = np.arange(len(labels))

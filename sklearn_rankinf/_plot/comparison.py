@@ -18,10 +18,12 @@ from sklearn_rankinf._estimation import (
 )
 from sklearn_rankinf._plot.base import (
     ComparedDisplay,
+    Keywords,
     draw_rows,
     foreground,
     hide_spines,
     merged_style,
+    quantity,
     ranker_style,
     reference_style,
     rows_size,
@@ -159,7 +161,17 @@ class ComparisonDisplay(ComparedDisplay):
     ) -> None:
         super().__init__(results, name=name)
         self.curves = curves
-        _check_curves(results, curves)
+        is_pair = isinstance(results, MetricComparisonTestResult) and results.n_queries is None
+        if curves is not None and not is_pair:
+            raise ValueError(
+                "curves are for the comparison of two rankings; omit them for queries and for "
+                "several rankers."
+            )
+        if curves is not None and [len(curve) for curve in curves] != [2, 2]:
+            raise ValueError(
+                "curves must be two pairs (x, y) of arrays, one for each ranker; got "
+                f"{len(curves)} entries of lengths {[len(curve) for curve in curves]}."
+            )
 
     def plot(
         self,
@@ -296,7 +308,7 @@ class ComparisonDisplay(ComparedDisplay):
         ax.set_ylabel(kind.y_title)
         write_legend(ax, *ax.get_legend_handles_labels())
 
-    def _plot_queries(self, ax: Any, names: list[str], kwargs: Mapping[str, Any] | None) -> None:
+    def _plot_queries(self, ax: Any, names: list[str], kwargs: Keywords) -> None:
         differences = self.results.query_differences
         order = np.argsort(-differences, kind="stable")
         heights, places = differences[order], np.arange(order.size)
@@ -326,7 +338,7 @@ class ComparisonDisplay(ComparedDisplay):
         names: list[str],
         confidence_level: float,
         margin: float | None,
-        interval_kwargs: Mapping[str, Any] | None,
+        interval_kwargs: Keywords,
     ) -> None:
         result = self.results
         low, high = result.confidence_interval(confidence_level)
@@ -336,8 +348,13 @@ class ComparisonDisplay(ComparedDisplay):
         (self.point_,) = ax.plot([result.difference], [0.0], color=foreground(), marker="o")
         ax.set_ylim(-1.0, 1.0)
         ax.set_yticks([])
-        ax.set_title(_verdict(result), fontsize="medium")
-        ax.set_xlabel(_difference_label(result, names, confidence_level, not math.isnan(low)))
+        tested = "two-sided" if result.alternative == "two-sided" else "one-sided"
+        pvalue = state_pvalue(result.log10_pvalue, result.pvalue_is_bound)
+        method = result.method.replace("_", " ")
+        ax.set_title(f"{tested} {pvalue} ({method})", fontsize="medium")
+        level = "" if math.isnan(low) else f", {100.0 * confidence_level:g} % interval"
+        pair = " \N{MINUS SIGN} ".join(map(short, names))
+        ax.set_xlabel(f"Difference in {quantity(result)}{level}\n{pair}")
 
     def _start_differences(self, ax: Any, values: Sequence[float], margin: float | None) -> None:
         """Set the limits of the axis of differences, and draw the line at 0 and the margin."""
@@ -358,8 +375,8 @@ class ComparisonDisplay(ComparedDisplay):
         ax: Any,
         names: list[str],
         margin: float | None,
-        interval_kwargs: Mapping[str, Any] | None,
-        text_kwargs: Mapping[str, Any] | None,
+        interval_kwargs: Keywords,
+        text_kwargs: Keywords,
     ) -> None:
         result = self.results
         names = [short(name) for name in names]
@@ -368,61 +385,10 @@ class ComparisonDisplay(ComparedDisplay):
             texts = [state_pvalue(value) for value in np.log10(result.pvalue).tolist()]
         ax = self._start(ax, rows_size(rows, texts))
         self._start_differences(ax, [*result.low, *result.difference, *result.high], margin)
-        self.interval_, self.point_, self.texts_ = draw_rows(
-            ax,
-            rows,
-            result.difference,
-            result.low,
-            result.high,
-            texts,
-            interval_kwargs=interval_kwargs,
-            text_kwargs=text_kwargs,
-        )
-        ax.set_xlabel(f"Difference in {_quantity(result)}\n{_key(result)}")
-
-
-def _check_curves(result: Any, curves: Sequence[Any] | None) -> None:
-    """Raise an error for curves that are not those of two rankings."""
-    if curves is None:
-        return
-    is_pair = isinstance(result, MetricComparisonTestResult) and result.n_queries is None
-    if not is_pair:
-        raise ValueError(
-            "curves are for the comparison of two rankings; omit them for queries and for several "
-            "rankers."
-        )
-    if len(curves) != 2 or any(len(curve) != 2 for curve in curves):
-        raise ValueError(
-            f"curves must be two pairs (x, y) of arrays, one for each ranker; got {len(curves)} "
-            f"entries of lengths {[len(curve) for curve in curves]}."
-        )
-
-
-def _quantity(result: Any) -> str:
-    """Name of the compared quantity, in a sentence."""
-    title = result.metric.title_in_text
-    if getattr(result, "prevalence", None) is not None:
-        title += f" at prevalence {result.prevalence:g}"
-    return title if result.n_queries is None else f"mean {title}"
-
-
-def _verdict(result: MetricComparisonTestResult) -> str:
-    """Description of the test, and its p-value."""
-    tested = "two-sided" if result.alternative == "two-sided" else "one-sided"
-    method = result.method.replace("_", " ")
-    return f"{tested} {state_pvalue(result.log10_pvalue, result.pvalue_is_bound)} ({method})"
-
-
-def _difference_label(
-    result: MetricComparisonTestResult,
-    names: list[str],
-    confidence_level: float,
-    has_interval: bool,
-) -> str:
-    """Label of the axis of the difference, on two lines for long names."""
-    first, second = (short(name) for name in names)
-    level = f", {100.0 * confidence_level:g} % interval" if has_interval else ""
-    return f"Difference in {_quantity(result)}{level}\n{first} \N{MINUS SIGN} {second}"
+        values, style = (result.difference, result.low, result.high), (interval_kwargs, None)
+        drawn = draw_rows(ax, rows, *values, texts, *style, text_kwargs)
+        self.interval_, self.point_, self.texts_ = drawn
+        ax.set_xlabel(f"Difference in {quantity(result)}\n{_key(result)}")
 
 
 def _key(result: MetricMultipleComparisonTestResult) -> str:

@@ -8,7 +8,9 @@ from typing import Any, Self
 from sklearn_rankinf._estimation import MetricCurve, MetricCurveDifference, metric_curve
 from sklearn_rankinf._plot.base import (
     MANY_SAMPLES,
+    Keywords,
     RankersDisplay,
+    check_shared,
     foreground,
     hide_spines,
     merged_style,
@@ -157,10 +159,8 @@ class CurveDisplay(RankersDisplay):
         log_scale : bool, optional
             Whether the axis of items is logarithmic; by default it is for more than 2000 items,
             and never for rates and recall.
-        curve_kwargs : dict, optional
-            Keywords of matplotlib's ``plot`` for the curves.
-        band_kwargs : dict, optional
-            Keywords of matplotlib's ``fill_between`` for the limits.
+        curve_kwargs, band_kwargs : dict, optional
+            Keywords of matplotlib's ``plot`` for the curves and ``fill_between`` for the limits.
         plot_chance_level : bool, default=True
             Whether to draw the curve by chance.
         chance_level_kw : dict, optional
@@ -215,8 +215,8 @@ class CurveDisplay(RankersDisplay):
         name: str,
         curve: MetricCurve,
         parts: Sequence[str],
-        curve_kwargs: Mapping[str, Any] | None,
-        band_kwargs: Mapping[str, Any] | None,
+        curve_kwargs: Keywords,
+        band_kwargs: Keywords,
     ) -> None:
         x, y = thinned(*curve._corners, log_scale=False)
         style = {**ranker_style(number), "linewidth": 1.6}
@@ -229,10 +229,7 @@ class CurveDisplay(RankersDisplay):
         self.bands_ += _bands(self.ax_, curve, parts, drawn, band_kwargs)
 
     def _plot_difference(
-        self,
-        parts: Sequence[str],
-        curve_kwargs: Mapping[str, Any] | None,
-        band_kwargs: Mapping[str, Any] | None,
+        self, parts: Sequence[str], curve_kwargs: Keywords, band_kwargs: Keywords
     ) -> None:
         between, ax = self.difference, self.difference_ax_
         assert between is not None
@@ -245,17 +242,12 @@ class CurveDisplay(RankersDisplay):
         ax.set_ylabel(f"{a} \N{MINUS SIGN} {b}")
 
     def _write_legend(self, first: MetricCurve, parts: Sequence[str]) -> None:
-        handles = [*self.line_]
-        labels = [line.get_label() for line in self.line_]
         level = f"{100 * first.confidence_level:g} %"
         words = {"_simultaneous": f"{level} band of the curve", "": f"{level} limits at one point"}
-        for part, band in zip(parts, self.bands_, strict=False):
-            handles.append(band)
-            labels.append(words[part])
-        if self.chance_level_ is not None:
-            handles.append(self.chance_level_)
-            labels.append(self.chance_level_.get_label())
-        write_legend(self.ax_, handles, labels)
+        chance = [] if self.chance_level_ is None else [self.chance_level_]
+        labels = [line.get_label() for line in self.line_] + [words[part] for part in parts]
+        labels += [line.get_label() for line in chance]
+        write_legend(self.ax_, [*self.line_, *self.bands_[: len(parts)], *chance], labels)
 
     def _is_result(self, result: Any) -> bool:
         return isinstance(result, MetricCurve)
@@ -263,21 +255,12 @@ class CurveDisplay(RankersDisplay):
     def _read(self, name: Any) -> dict[str, MetricCurve]:
         curves: dict[str, MetricCurve] = super()._read(name)
         between = [] if self.difference is None else [self.difference]
-        first = next(iter(curves.values()))
-        for other in (*curves.values(), *between):
-            for field in ("curve", "confidence_level", "prevalence"):
-                one, another = getattr(first, field), getattr(other, field)
-                if one != another:
-                    raise ValueError(
-                        f"All results share one plot, but {field} is {one!r} and {another!r}: "
-                        "draw one display for each."
-                    )
+        for field in ("curve", "confidence_level", "prevalence"):
+            check_shared(field, [getattr(each, field) for each in (*curves.values(), *between)])
         return curves
 
 
-def _bands(
-    ax: Any, curve: Any, parts: Sequence[str], color: Any, kwargs: Mapping[str, Any] | None
-) -> list[Any]:
+def _bands(ax: Any, curve: Any, parts: Sequence[str], color: Any, kwargs: Keywords) -> list[Any]:
     """Draw the limits as areas, the widest first."""
     found = []
     for part in parts:

@@ -11,8 +11,11 @@ import numpy as np
 from sklearn_rankinf._estimation import MetricIntervalResult, metric_interval
 from sklearn_rankinf._null import frozen_null_distribution
 from sklearn_rankinf._plot.base import (
+    Keywords,
     RankersDisplay,
+    check_shared,
     draw_rows,
+    heading,
     hide_spines,
     merged_style,
     reference_style,
@@ -50,10 +53,8 @@ class IntervalDisplay(RankersDisplay):
         Values and limits as numbers, in the order of the rows; empty if they are not written.
     chance_level_ : matplotlib artist or None
         Vertical line at the mean by chance, or one line segment for each row.
-    ax_ : matplotlib axes
-        The axes of the plot.
-    figure_ : matplotlib figure
-        The figure that contains the axes.
+    ax_, figure_ : matplotlib axes, matplotlib figure
+        The axes of the plot, and the figure that contains them.
 
     Raises
     ------
@@ -118,10 +119,8 @@ class IntervalDisplay(RankersDisplay):
             Labels of the rows, instead of those of the display.
         sort : bool, default=False
             Whether to sort the rows, largest value first; by default rows are in the given order.
-        point_kwargs : dict, optional
-            Keywords of matplotlib's ``plot`` for the values.
-        interval_kwargs : dict, optional
-            Keywords of matplotlib's ``hlines`` for the intervals.
+        point_kwargs, interval_kwargs : dict, optional
+            Keywords of matplotlib's ``plot`` for the values and ``hlines`` for the intervals.
         plot_values : bool, default=True
             Whether to write values and limits to the right of the axes.
         text_kwargs : dict, optional
@@ -146,22 +145,16 @@ class IntervalDisplay(RankersDisplay):
         chances = _chance_levels(rows) if plot_chance_level else None
         texts = _values(rows) if plot_values else []
         ax = self._start(ax, rows_size(list(results), texts))
-        self.intervals_, self.points_, self.texts_ = draw_rows(
-            ax,
-            list(results),
-            np.array([row.statistic for row in rows]),
-            np.array([row.low for row in rows]),
-            np.array([row.high for row in rows]),
-            texts,
-            interval_kwargs=interval_kwargs,
-            point_kwargs=point_kwargs,
-            text_kwargs=text_kwargs,
-        )
+        values, low, high = np.array([(row.statistic, row.low, row.high) for row in rows]).T
+        styles = interval_kwargs, point_kwargs, text_kwargs
+        drawn = draw_rows(ax, list(results), values, low, high, texts, *styles)
+        self.intervals_, self.points_, self.texts_ = drawn
         self.chance_level_ = None
         if chances is not None:
             symbol = rows[0].metric.symbol
             self.chance_level_ = draw_chance_levels(ax, symbol, chances, chance_level_kw)
-        ax.set_xlabel(_title(rows[0]))
+        level = f"{100.0 * rows[0].confidence_level:g} % confidence interval"
+        ax.set_xlabel(f"{heading(rows[0])} ({level})")
         if despine:
             hide_spines(ax)
         return self
@@ -171,44 +164,28 @@ class IntervalDisplay(RankersDisplay):
 
     def _read(self, name: Any) -> dict[str, MetricIntervalResult]:
         results: dict[str, MetricIntervalResult] = super()._read(name)
-        _check_comparable(list(results.values()))
+        rows = list(results.values())
+        check_shared("metric", [row.metric for row in rows])
+        check_shared("confidence_level", [row.confidence_level for row in rows])
+        kinds = ("a mean over queries", "of one ranking")
+        check_shared("kind of value", [kinds[row.n_queries is None] for row in rows])
         return results
-
-
-def _check_comparable(results: list[MetricIntervalResult]) -> None:
-    """Raise an error for intervals that do not fit in one plot."""
-    first = results[0]
-    for other in results[1:]:
-        if other.metric != first.metric:
-            raise ValueError(
-                f"All rows share one axis, but the results are of {first.metric!r} and "
-                f"{other.metric!r}; draw one display for each metric."
-            )
-        if (other.n_queries is None) != (first.n_queries is None):
-            raise ValueError(
-                "Some results are means over queries and others are of one ranking; draw one "
-                "display for each kind."
-            )
-        if other.confidence_level != first.confidence_level:
-            raise ValueError(
-                f"The results have confidence levels {first.confidence_level:g} and "
-                f"{other.confidence_level:g}; compute all intervals at one level."
-            )
 
 
 def _values(rows: list[MetricIntervalResult]) -> list[str]:
     """Values and limits as texts."""
-    digits = _n_decimals(rows)
-    texts = []
+    # The median width of the intervals has two digits.
+    widths = [row.high - row.low for row in rows if row.high > row.low]
+    digits, texts = _DECIMALS, []
+    if widths:
+        digits = max(0, 1 - math.floor(math.log10(float(np.median(widths)))))
     for row in rows:
         value, low, high = (f"{x:.{digits}f}" for x in (row.statistic, row.low, row.high))
         texts.append(with_minus(f"{value} [{low}, {high}]"))
     return texts
 
 
-def draw_chance_levels(
-    ax: Any, symbol: str, chances: Floats, kwargs: Mapping[str, Any] | None = None
-) -> Any:
+def draw_chance_levels(ax: Any, symbol: str, chances: Floats, kwargs: Keywords = None) -> Any:
     """Draw one vertical line at the mean by chance, or a segment for each row."""
     style: dict[str, Any] = reference_style(label="chance level")
     if np.all(chances == chances[0]):
@@ -219,21 +196,6 @@ def draw_chance_levels(
         line = ax.vlines(chances, places - 0.4, places + 0.4, **merged_style(style, kwargs))
     write_legend(ax, [line], [line.get_label()])
     return line
-
-
-def _title(result: MetricIntervalResult) -> str:
-    title = str(result.metric.title)
-    if result.n_queries is not None:
-        title = f"Mean {result.metric.title_in_text}"
-    return f"{title} ({100.0 * result.confidence_level:g} % confidence interval)"
-
-
-def _n_decimals(rows: list[MetricIntervalResult]) -> int:
-    """Number of decimals such that the median width of the intervals has two digits."""
-    widths = [row.high - row.low for row in rows if row.high > row.low]
-    if not widths:
-        return _DECIMALS
-    return max(0, 1 - math.floor(math.log10(float(np.median(widths)))))
 
 
 def _chance_levels(rows: list[MetricIntervalResult]) -> Floats:

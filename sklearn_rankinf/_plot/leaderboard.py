@@ -13,7 +13,14 @@ from sklearn_rankinf._estimation import (
     MetricMultipleComparisonTestResult,
     metric_multiple_comparison_test,
 )
-from sklearn_rankinf._plot.base import ComparedDisplay, draw_rows, hide_spines, short, with_minus
+from sklearn_rankinf._plot.base import (
+    ComparedDisplay,
+    draw_rows,
+    hide_spines,
+    quantity,
+    short,
+    with_minus,
+)
 from sklearn_rankinf._results import format_value
 from sklearn_rankinf._statistics import Floats
 
@@ -44,10 +51,8 @@ class LeaderboardDisplay(ComparedDisplay):
         The limits of the ranks, as horizontal lines.
     texts_ : list of matplotlib artists
         Values and letters, in the order of the rows; empty if they are not written.
-    ax_ : matplotlib axes
-        The axes of the plot.
-    figure_ : matplotlib figure
-        The figure that contains the axes.
+    ax_, figure_ : matplotlib axes, matplotlib figure
+        The axes of the plot, and the figure that contains them.
 
     Raises
     ------
@@ -107,10 +112,8 @@ class LeaderboardDisplay(ComparedDisplay):
             values beside given axes need room: ``layout="constrained"`` of their figure makes it.
         name : sequence of str, optional
             Names of the rankers, instead of those of the display.
-        point_kwargs : dict, optional
-            Keywords of matplotlib's ``plot`` for the ranks.
-        interval_kwargs : dict, optional
-            Keywords of matplotlib's ``hlines`` for the limits.
+        point_kwargs, interval_kwargs : dict, optional
+            Keywords of matplotlib's ``plot`` for the ranks and ``hlines`` for the limits.
         plot_values : bool, default=True
             Whether to write values and letters to the right of the axes.
         text_kwargs : dict, optional
@@ -129,17 +132,9 @@ class LeaderboardDisplay(ComparedDisplay):
         ax = self._start(ax, (6.4, max(1.8, 1.3 + 0.32 * len(names))))
         heading, texts = _values(board)
         style = {"family": "monospace", "fontsize": "small", **(text_kwargs or {})}
-        self.intervals_, self.points_, self.texts_ = draw_rows(
-            ax,
-            names,
-            board.rank,
-            board.rank_low,
-            board.rank_high,
-            texts if plot_values else [],
-            interval_kwargs=interval_kwargs,
-            point_kwargs=point_kwargs,
-            text_kwargs=style,
-        )
+        values, styles = texts if plot_values else [], (interval_kwargs, point_kwargs, style)
+        ranks = board.rank, board.rank_low, board.rank_high
+        self.intervals_, self.points_, self.texts_ = draw_rows(ax, names, *ranks, values, *styles)
         if plot_values:
             ax.text(1.02, -0.8, heading, ha="left", transform=ax.get_yaxis_transform(), **style)
         ax.set_xlim(0.6, len(names) + 0.4)
@@ -147,7 +142,9 @@ class LeaderboardDisplay(ComparedDisplay):
             ax.set_xticks(range(1, len(names) + 1))
         for kept, tick in zip(board.may_be_best, ax.get_yticklabels(), strict=True):
             tick.set_fontweight("bold" if kept else "normal")
-        ax.set_xlabel(_title(board))
+        together = "each rank by itself" if board.correction == "none" else "all ranks together"
+        level = f"{100.0 * board.confidence_level:g} % limits of {together}"
+        ax.set_xlabel(f"Rank by {quantity(board)}\n({level})")
         if despine:
             hide_spines(ax)
         return self
@@ -184,13 +181,3 @@ def _rounded(values: Floats) -> list[str]:
         return [format_value(value) for value in values.tolist()]
     digits = max(0, 2 - math.floor(math.log10(largest)))
     return [f"{value:.{digits}f}" for value in values.tolist()]
-
-
-def _title(board: Leaderboard) -> str:
-    """Label of the axis of ranks."""
-    what = board.metric.title_in_text
-    if board.n_queries is not None:
-        what = f"mean {what}"
-    together = "each rank by itself" if board.correction == "none" else "all ranks together"
-    level = f"{100.0 * board.confidence_level:g} % limits of {together}"
-    return f"Rank by {what}\n({level})"

@@ -16,6 +16,7 @@ from sklearn_rankinf._null import NullDistribution, n_listed, tolerating
 from sklearn_rankinf._plot.base import (
     RankersDisplay,
     foreground,
+    heading,
     hide_spines,
     merged_style,
     new_figure,
@@ -27,21 +28,17 @@ from sklearn_rankinf._plot.base import (
 )
 from sklearn_rankinf._ranking import check_integer, check_option
 from sklearn_rankinf._results import format_value, state_pvalue
-from sklearn_rankinf._significance import MetricTestResult, QueriesTestResult, metric_test
+from sklearn_rankinf._significance import MetricTestResult, metric_test
 from sklearn_rankinf._statistics import Floats
 
 # Each side of the body ends at the first value beyond which the distribution has less than this
 # probability, and at most the given number of standard deviations below and above the mean.
 _BEYOND_BODY = 1e-4
 _BODY = (4.0, 7.0)
-# Step of the search for the ends of the body from the mean, in standard deviations.
+# Step of the search for the ends of the body from the mean, in standard deviations; bins beyond the
+# body end one step beyond the observed value.
 _STEP = 0.25
-_N_BINS = 120
-_N_FAR_BINS = 24
-# A tail that is extended to an observed value ends when less than this fraction of the p-value is
-# beyond, or at most the given number of standard deviations further on.
-_BEYOND_OBSERVED = 1e-2
-_MARGIN = 0.5
+_N_BINS, _N_FAR_BINS = 120, 24
 # Numbers of values around the mean and beyond at which p-values are computed, up to a relative
 # error, and the number of points of the curve through them.
 _N_TAIL, _N_FAR_TAIL, _ROUGH, _N_POINTS = 23, 10, 0.02, 200
@@ -59,21 +56,17 @@ _SAME = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class DistributionShape:
-    """Exact probabilities of the bins between ascending edges, one of which is at `cut`.
+    """Exact probabilities of the bins between ascending edges `x`, one of which is `cut`.
 
     `step` is the distance of neighbouring values, if each bin begins at one of evenly spaced values
     and contains no other.
     """
 
-    edges: Floats
+    x: Floats
     probabilities: Floats
     cut: float
     step: float | None = None
     underflows: ClassVar[bool] = False
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        return float(self.edges[0]), float(self.edges[-1])
 
     @property
     def unit(self) -> float:
@@ -83,7 +76,7 @@ class DistributionShape:
     @property
     def heights(self) -> Floats:
         """Probability of each of evenly spaced values, or the density of each bin."""
-        return self.probabilities / np.diff(self.edges) * self.unit
+        return self.probabilities / np.diff(self.x) * self.unit
 
     @property
     def ylabel(self) -> str:
@@ -92,18 +85,18 @@ class DistributionShape:
     def draw(self, ax: Any, style: Mapping[str, Any]) -> Any:
         """Draw a line at each of evenly spaced values, or a filled outline of a density."""
         if self.step is None:
-            return ax.stairs(self.heights, self.edges, fill=True, **{"alpha": 0.35, **style})
+            return ax.stairs(self.heights, self.x, fill=True, **{"alpha": 0.35, **style})
         shown = self.heights > 0.0
         return ax.vlines(
-            self.edges[:-1][shown], 0.0, self.heights[shown], **{"linewidth": 2.5, **style}
+            self.x[:-1][shown], 0.0, self.heights[shown], **{"linewidth": 2.5, **style}
         )
 
     def draw_outline(self, ax: Any, style: Mapping[str, Any]) -> Any:
-        return ax.stairs(self.heights, self.edges, **style)
+        return ax.stairs(self.heights, self.x, **style)
 
     def draw_extreme(self, ax: Any, observed: float, greater: bool, color: Any) -> Any:
         """Draw the bins of the values at least as extreme as the observed one."""
-        extreme = self.edges[:-1] >= self.cut if greater else self.edges[1:] <= self.cut
+        extreme = self.x[:-1] >= self.cut if greater else self.x[1:] <= self.cut
         tail = replace(self, probabilities=np.where(extreme, self.probabilities, 0.0))
         style = {"alpha": 0.75} if self.step is None else {"zorder": 2.1}
         return tail.draw(ax, {"color": color, **style}) if extreme.any() else None
@@ -112,18 +105,18 @@ class DistributionShape:
         """Points of the normal density with the mean and standard deviation of a distribution."""
         mean, deviation = null.mean(), null.std()
         # A curve below the smallest value would be one of values that do not exist.
-        low = max(min(self.ends[0], mean - 3.5 * deviation), null.support()[0])
-        x = np.linspace(low, self.ends[1], 400)
+        low = max(min(self.x[0], mean - 3.5 * deviation), null.support()[0])
+        x = np.linspace(low, self.x[-1], 400)
         return x, stats.norm.pdf(x, mean, deviation) * self.unit
 
     def draw_sample(self, ax: Any, sample: Floats, style: Mapping[str, Any]) -> Any:
         """Draw the histogram of a sample from the distribution, on the same scale."""
-        counts, _ = np.histogram(sample, self.edges)
+        counts, _ = np.histogram(sample, self.x)
         found = replace(self, probabilities=counts / sample.size)
         if self.step is None:
             return found.draw_outline(ax, style)
         style = {"linestyle": "none", "marker": "_", "zorder": 2.2, **style}
-        return ax.plot(self.edges[:-1], found.heights, **style)[0]
+        return ax.plot(self.x[:-1], found.heights, **style)[0]
 
     def limits(self, log10_pvalues: Sequence[float], log_scale: bool) -> tuple[float, float]:
         """Limits of the axis of heights."""
@@ -135,19 +128,15 @@ class DistributionShape:
 
 @dataclass(frozen=True, eq=False)
 class TailCurve:
-    """Logarithms to base 10 of the p-values of ascending values.
+    """Logarithms to base 10 of the p-values of ascending values `x`.
 
     Values with `is_lattice` are evenly spaced, and between them there are no others.
     """
 
-    values: Floats
+    x: Floats
     log10_pvalues: Floats
     alternative: str
     is_lattice: bool = False
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        return float(self.values[0]), float(self.values[-1])
 
     @property
     def underflows(self) -> bool:
@@ -166,26 +155,26 @@ class TailCurve:
     def draw(self, ax: Any, style: Mapping[str, Any]) -> Any:
         """Draw the p-values."""
         style = {"drawstyle": "steps-mid" if self.is_lattice else "default", **style}
-        (line,) = ax.plot(self.values, self.height(self.log10_pvalues), **style)
+        (line,) = ax.plot(self.x, self.height(self.log10_pvalues), **style)
         return line
 
     draw_outline = draw
 
     def draw_extreme(self, ax: Any, observed: float, greater: bool, color: Any) -> Any:
         """Fill below the p-values of the values at least as extreme as the observed one."""
-        slack = _SAME * max(abs(observed), float(np.ptp(self.values)))
+        slack = _SAME * max(abs(observed), float(np.ptp(self.x)))
         sign = 1.0 if greater else -1.0
-        extreme = sign * (self.values - observed) >= -slack
+        extreme = sign * (self.x - observed) >= -slack
         if extreme.sum() < 2:
             return None
-        x, y = self.values[extreme], self.height(self.log10_pvalues[extreme])
+        x, y = self.x[extreme], self.height(self.log10_pvalues[extreme])
         step = "mid" if self.is_lattice else None
         low = -1e9 if self.underflows else 0.0
         return ax.fill_between(x, low, y, step=step, color=color, alpha=0.75, linewidth=0.0)
 
     def normal(self, null: NullDistribution) -> tuple[Floats, Floats]:
         """P-values of the normal distribution with the mean and standard deviation of another."""
-        x = np.linspace(*self.ends, 400)
+        x = np.linspace(self.x[0], self.x[-1], 400)
         z = (x - null.mean()) / null.std()
         return x, self.height(
             _of_tails(stats.norm.logsf(z), stats.norm.logcdf(z), self.alternative)
@@ -193,14 +182,14 @@ class TailCurve:
 
     def draw_sample(self, ax: Any, sample: Floats, style: Mapping[str, Any]) -> Any:
         """Draw the p-values of a sample, the shares of its values that are as extreme."""
-        slack = _SAME * (self.values[-1] - self.values[0])
+        slack = _SAME * (self.x[-1] - self.x[0])
         ordered = np.sort(sample)
-        below = np.searchsorted(ordered, self.values + slack, side="right") / sample.size
-        above = 1.0 - np.searchsorted(ordered, self.values - slack, side="left") / sample.size
+        below = np.searchsorted(ordered, self.x + slack, side="right") / sample.size
+        above = 1.0 - np.searchsorted(ordered, self.x - slack, side="left") / sample.size
         with np.errstate(divide="ignore"):
             found = _of_tails(np.log(above), np.log(below), self.alternative)
         kept = np.isfinite(found)
-        return replace(self, values=self.values[kept], log10_pvalues=found[kept]).draw(ax, style)
+        return replace(self, x=self.x[kept], log10_pvalues=found[kept]).draw(ax, style)
 
     def limits(self, log10_pvalues: Sequence[float], log_scale: bool) -> tuple[float, float]:
         """Limits of the axis of p-values, which holds the given ones."""
@@ -258,26 +247,24 @@ def tail_curve(result: Any) -> TailCurve:
     return TailCurve(values, found, result.alternative, is_lattice)
 
 
-def distribution_shape(result: Any, *, greater: bool, with_tail: bool) -> DistributionShape:
+def distribution_shape(result: Any, with_tail: bool) -> DistributionShape:
     """Bins and their probabilities around the body of a null distribution.
 
-    There is an edge at the observed value. `greater` is whether values greater than it are more
-    extreme; `with_tail` is whether the bins extend to it if it is beyond the body on that side.
+    There is an edge at the observed value. `with_tail` is whether the bins extend to it if it is
+    beyond the body.
     """
     null, observed = result.null_distribution, float(result.statistic)
+    greater = _greater_is_extreme(result)
     mean, deviation = null.mean(), null.std()
     if deviation == 0.0:
         return DistributionShape(np.array([mean, mean + 0.02]), np.ones(1), mean, 0.02)
-    beyond = math.log(_BEYOND_BODY)
-    low = _end(null, mean, -1, beyond, _BODY[0] * deviation)
-    high = _end(null, mean, 1, beyond, _BODY[1] * deviation)
-    body = low, high
+    body = low, high = _end(null, -1, _BODY[0]), _end(null, 1, _BODY[1])
     if with_tail and not low <= observed <= high:
-        side = 1 if greater else -1
-        log_pvalue = float(null.log_pvalue(observed, "greater" if greater else "less"))
-        beyond = log_pvalue + math.log(_BEYOND_OBSERVED)
-        end = _end(null, observed, side, beyond, _MARGIN * deviation)
-        low, high = (low, max(high, end)) if greater else (min(low, end), high)
+        margin, ends = _STEP * deviation, null.support()
+        if greater:
+            high = max(high, min(observed + margin, ends[1]))
+        else:
+            low = min(low, max(observed - margin, ends[0]))
     step, slack = None, _SAME * max(abs(observed), deviation)
     cut = observed - slack if greater else observed + slack
     if null.statistic.counts_hits:
@@ -294,22 +281,20 @@ def distribution_shape(result: Any, *, greater: bool, with_tail: bool) -> Distri
     return DistributionShape(edges, _bin_probabilities(null, edges - offset), cut, step)
 
 
-def _end(null: NullDistribution, start: float, side: int, log_beyond: float, most: float) -> float:
-    """First value from `start` on beyond which the tail probability is small enough.
+def _end(null: NullDistribution, side: int, most: float) -> float:
+    """First value beyond which there is little, at most some standard deviations from the mean.
 
     The search is stepwise, because far tails, the lower one above all, are the most expensive to
     compute and are not visible.
     """
-    ends = null.support()
-    log_tail = null.logsf if side > 0 else null.logcdf
-    step = _STEP * null.std()
-    for distance in np.arange(step, most + 0.5 * step, step):
-        value = start + side * distance
-        if not ends[0] < value < ends[1]:
-            return ends[side > 0]
-        if log_tail(value) < log_beyond:
-            return float(value)
-    return start + side * most
+    end, log_tail = null.support()[side > 0], null.logsf if side > 0 else null.logcdf
+    values = null.mean() + side * null.std() * np.arange(_STEP, most + 0.5 * _STEP, _STEP)
+    for value in values.tolist():
+        if side * value >= side * end:
+            return end
+        if log_tail(value) < math.log(_BEYOND_BODY):
+            break
+    return float(value)
 
 
 def _edges(
@@ -372,8 +357,7 @@ _DISTRIBUTION_NAMES: Mapping[str, str] = {
     "pearson3": "Pearson III approximation",
     "zhang_su": "Zhang-Su approximation",
 }
-_SCALES = ("linear", "log")
-_VIEWS = ("tail", "density")
+_SCALES, _VIEWS = ("linear", "log"), ("tail", "density")
 
 
 class NullDistributionDisplay(RankersDisplay):
@@ -413,10 +397,8 @@ class NullDistributionDisplay(RankersDisplay):
         Vertical line at the mean of the null distribution.
     histogram_ : matplotlib artist or None
         P-values or histogram of random labellings.
-    ax_ : matplotlib axes
-        The axes of the plot.
-    figure_ : matplotlib figure
-        The figure that contains the axes.
+    ax_, figure_ : matplotlib axes, matplotlib figure
+        The axes of the plot, and the figure that contains them.
 
     Raises
     ------
@@ -444,9 +426,8 @@ class NullDistributionDisplay(RankersDisplay):
     from the exact tails without sampling.
 
     The body is drawn up to where a probability of less than 0.0001 is left, and at most 4 standard
-    deviations below the mean and 7 above it. P-values extend to the observed value; a density on a
-    logarithmic scale extends beyond it until less than a hundredth of its p-value is left, by at
-    most half a standard deviation.
+    deviations below the mean and 7 above it. P-values extend to the observed value, and a density
+    on a logarithmic scale a quarter of a standard deviation further.
 
     Examples
     --------
@@ -504,10 +485,9 @@ class NullDistributionDisplay(RankersDisplay):
         yscale : {"linear", "log"}, optional
             Scale of the y-axis. By default logarithmic for p-values and linear for a density. A
             density on a logarithmic scale extends to the observed value.
-        curve_kwargs : dict, optional
-            Keywords of matplotlib for the null distribution.
-        observed_kwargs : dict, optional
-            Keywords of matplotlib's ``axvline`` for the observed value.
+        curve_kwargs, observed_kwargs : dict, optional
+            Keywords of matplotlib for the null distribution, and of ``axvline`` for the observed
+            value.
         plot_chance_level : bool, default=True
             Whether to mark the mean of the null distribution; for several results their average.
         chance_level_kw : dict, optional
@@ -539,39 +519,51 @@ class NullDistributionDisplay(RankersDisplay):
         n_resamples = check_integer(n_resamples, "n_resamples", 0)
         named = self._read(name)
         results = list(named.values())
-        views = [_view(result, y_axis, yscale, len(results) > 1) for result in results]
+        views: list[Any] = [tail_curve(result) for result in results if y_axis == "tail"]
+        if y_axis == "density":
+            views = [distribution_shape(result, yscale == "log") for result in results]
+        if y_axis == "density" and len(views) > 1:
+            # The steps of folds may differ.
+            views = [replace(view, step=None) for view in views]
         ax = self._start(ax)
         self.tail_ = self.normal_line_ = self.chance_level_ = self.histogram_ = None
         self.text_ = self.point_ = None
         is_log = yscale == "log" and not views[0].underflows
         if is_log:
             ax.set_yscale("log")
-        ax.set_xlim(*_x_limits(results, views))
+        ends = [
+            *(end for view in views for end in view.x[[0, -1]]),
+            *(r.statistic for r in results),
+        ]
+        low, high = float(min(ends)), float(max(ends))
+        margin = 0.03 * (high - low) or abs(high) or 1.0
+        ax.set_xlim(low - margin, high + margin)
         limits = [view.limits([r.log10_pvalue for r in results], yscale == "log") for view in views]
         ax.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
+        self._plot_each(views, named, curve_kwargs, observed_kwargs)
         if len(results) == 1:
-            (label,), (view,), (result,) = named, views, results
-            self._plot_one(view, result, label, curve_kwargs, observed_kwargs)
-            null = result.null_distribution
+            (view,), null = views, results[0].null_distribution
+            self._plot_one(view, results[0])
             if n_resamples:
-                sample = _random_labellings(null, n_resamples, random_state)
+                exact = copy(null)
+                if null.method != "permutation":
+                    # An approximation would be sampled from the approximation.
+                    exact.method = "analytic"
+                sample = exact.rvs(n_resamples, random_state=random_state)
                 style = {"color": foreground(), "linewidth": 1.0}
                 style["label"] = f"{sample.size} random labellings"
-                self.histogram_ = view.draw_sample(
-                    ax, sample, merged_style(style, histogram_kwargs)
-                )
+                style = merged_style(style, histogram_kwargs)
+                self.histogram_ = view.draw_sample(ax, sample, style)
             if plot_normal and null.method not in ("normal", "zhang_su") and null.std() > 0.0:
                 style = {"color": foreground(), "linestyle": ":"}
                 style["label"] = "normal, same mean and sd"
                 style = merged_style(style, normal_kwargs)
                 (self.normal_line_,) = ax.plot(*view.normal(null), **style)
-        else:
-            self._plot_several(views, named, curve_kwargs, observed_kwargs)
         if plot_chance_level:
             chance = float(np.mean([result.null_distribution.mean() for result in results]))
             style = reference_style(label=f"chance level ({format_value(chance)})")
             self.chance_level_ = ax.axvline(chance, **merged_style(style, chance_level_kw))
-        ax.set_xlabel(_title(results[0]))
+        ax.set_xlabel(heading(results[0]))
         ax.set_ylabel(views[0].ylabel)
         first = [self.observed_line_, self.line_] if self.text_ else self.observed_line_
         others = (self.histogram_, self.normal_line_, self.chance_level_)
@@ -587,86 +579,44 @@ class NullDistributionDisplay(RankersDisplay):
 
     # Parts of the plot.
 
-    def _plot_one(
-        self,
-        view: DistributionShape | TailCurve,
-        result: Any,
-        name: str,
-        curve_kwargs: Mapping[str, Any] | None,
-        observed_kwargs: Mapping[str, Any] | None,
+    def _plot_each(
+        self, views: Any, named: Mapping[str, Any], curve_kwargs: Any, observed_kwargs: Any
     ) -> None:
-        observed, color = float(result.statistic), ranker_style(1)["color"]
-        style = {"color": color, "label": short(name) if name else "observed"}
-        self.observed_line_ = self.ax_.axvline(observed, **merged_style(style, observed_kwargs))
-        label = _DISTRIBUTION_NAMES.get(result.null_distribution.method, "null distribution")
-        style = {"color": ranker_style(0)["color"], "label": label}
-        self.line_ = view.draw(self.ax_, merged_style(style, curve_kwargs))
-        greater = _greater_is_extreme(result)
-        self.tail_ = view.draw_extreme(self.ax_, observed, greater, color)
-        self.point_ = self._plot_point(view, result, color)
-        low, high = self.ax_.get_xlim()
-        # The text is on the side of the line where the axes are wider, above all that is drawn.
-        side = "left" if observed < 0.5 * (low + high) else "right"
-        self.text_ = self.ax_.text(
-            observed,
-            1.01,
-            _stated(result),
-            transform=self.ax_.get_xaxis_transform(),
-            color=self.observed_line_.get_color(),
-            ha=side,
-            va="bottom",
-            fontsize="small",
-        )
-
-    def _plot_several(
-        self,
-        views: Sequence[DistributionShape | TailCurve],
-        results: Mapping[str, Any],
-        curve_kwargs: Mapping[str, Any] | None,
-        observed_kwargs: Mapping[str, Any] | None,
-    ) -> None:
+        """Draw each null distribution, and the observed value with its p-value."""
         self.line_, self.observed_line_, self.point_ = [], [], []
-        for number, (view, (name, result)) in enumerate(zip(views, results.items(), strict=True)):
-            style = ranker_style(number)
-            self.line_.append(view.draw_outline(self.ax_, merged_style(style, curve_kwargs)))
-            style["label"] = f"{short(name)}: {_stated(result)}"
-            self.observed_line_.append(
-                self.ax_.axvline(float(result.statistic), **merged_style(style, observed_kwargs))
-            )
-            self.point_.append(self._plot_point(view, result, style["color"]))
+        for number, (view, (name, result)) in enumerate(zip(views, named.items(), strict=True)):
+            draw, style = view.draw_outline, ranker_style(number)
+            own = {**style, "label": f"{short(name)}: {_stated(result)}"}
+            if len(views) == 1:
+                method = result.null_distribution.method
+                label = _DISTRIBUTION_NAMES.get(method, "null distribution")
+                draw, style = view.draw, {"color": style["color"], "label": label}
+                own = {"color": ranker_style(1)["color"], "label": short(name) or "observed"}
+            style, own = merged_style(style, curve_kwargs), merged_style(own, observed_kwargs)
+            self.observed_line_.append(self.ax_.axvline(float(result.statistic), **own))
+            self.line_.append(draw(self.ax_, style))
+            self.point_.append(None)
+            if isinstance(view, TailCurve) and math.isfinite(result.log10_pvalue):
+                # A line from the observed p-value to its axis.
+                x, y = (result.statistic, self.ax_.get_xlim()[0]), view.height(result.log10_pvalue)
+                style = {"color": own["color"], "linestyle": ":", "linewidth": 1.0}
+                style |= {"marker": "o", "markevery": [0]}
+                (self.point_[-1],) = self.ax_.plot(x, (y, y), **style)
 
-    def _plot_point(self, view: DistributionShape | TailCurve, result: Any, color: Any) -> Any:
-        """Mark the observed p-value on the curve, and draw a line from there to its axis."""
-        if isinstance(view, DistributionShape) or not math.isfinite(result.log10_pvalue):
-            return None
-        x, y = [float(result.statistic), self.ax_.get_xlim()[0]], view.height(result.log10_pvalue)
-        style = {"color": color, "linestyle": ":", "marker": "o", "markevery": [0]}
-        (point,) = self.ax_.plot(x, [float(y)] * 2, linewidth=1.0, **style)
-        return point
-
-
-def _view(
-    result: Any, y_axis: str, yscale: str, are_several: bool
-) -> DistributionShape | TailCurve:
-    """What is drawn of the null distribution of a result."""
-    if y_axis == "tail":
-        return tail_curve(result)
-    shape = distribution_shape(
-        result, greater=_greater_is_extreme(result), with_tail=yscale == "log"
-    )
-    # Of several results densities are drawn, because the steps of folds may differ.
-    return replace(shape, step=None) if are_several else shape
-
-
-def _x_limits(
-    results: Sequence[Any], views: Sequence[DistributionShape | TailCurve]
-) -> tuple[float, float]:
-    """Limits of the axis of values, which holds the distributions and the observed values."""
-    ends = [end for view in views for end in view.ends]
-    ends += [float(result.statistic) for result in results]
-    low, high = min(ends), max(ends)
-    margin = 0.03 * (high - low) or abs(high) or 1.0
-    return low - margin, high + margin
+    def _plot_one(self, view: Any, result: Any) -> None:
+        """Shade the values that are as extreme, and write the observed one and its p-value."""
+        (self.line_,), (self.observed_line_,), (self.point_,) = (
+            self.line_,
+            self.observed_line_,
+            self.point_,
+        )
+        observed, color = float(result.statistic), ranker_style(1)["color"]
+        self.tail_ = view.draw_extreme(self.ax_, observed, _greater_is_extreme(result), color)
+        # The text is on the side of the line where the axes are wider, above all that is drawn.
+        side = "left" if observed < 0.5 * sum(self.ax_.get_xlim()) else "right"
+        style = {"color": self.observed_line_.get_color(), "fontsize": "small"}
+        style |= {"transform": self.ax_.get_xaxis_transform(), "ha": side, "va": "bottom"}
+        self.text_ = self.ax_.text(observed, 1.01, _stated(result), **style)
 
 
 def _greater_is_extreme(result: Any) -> bool:
@@ -677,26 +627,12 @@ def _greater_is_extreme(result: Any) -> bool:
     return bool(null.log_pvalue(observed, "greater") <= null.log_pvalue(observed, "less"))
 
 
-def _random_labellings(null: NullDistribution, size: int, random_state: Any) -> Any:
-    """Values of the statistic under random labellings, for any method of the distribution."""
-    exact = copy(null)
-    if null.method != "permutation":
-        # An approximation would be sampled from the approximation.
-        exact.method = "analytic"
-    return exact.rvs(size, random_state=random_state)
-
-
 def _stated(result: Any) -> str:
     """The observed value and its p-value."""
-    log10_pvalue = float(result.log10_pvalue)
-    pvalue = state_pvalue(log10_pvalue, bool(result.pvalue_is_bound))
-    pvalue = pvalue if log10_pvalue > -math.inf else "p underflows"
+    pvalue = state_pvalue(float(result.log10_pvalue), bool(result.pvalue_is_bound))
+    if result.log10_pvalue == -math.inf:
+        pvalue = "p underflows"
     return with_minus(format_value(float(result.statistic))) + f", {pvalue}"
-
-
-def _title(result: Any) -> str:
-    title = str(result.metric.title)
-    return f"Mean {result.metric.title_in_text}" if isinstance(result, QueriesTestResult) else title
 
 
 def null_figure(test: MetricTestResult, name: str, what: str) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +15,7 @@ from sklearn_rankinf._metrics import as_metric
 from sklearn_rankinf._planning import MetricPowerResult, metric_power, min_detectable_odds
 from sklearn_rankinf._plot.base import (
     Display,
+    check_shared,
     hide_spines,
     import_pyplot,
     merged_style,
@@ -26,7 +29,12 @@ from sklearn_rankinf._ranking import check_option
 from sklearn_rankinf._results import format_value
 from sklearn_rankinf._statistics import Floats, Metric
 
-_X_AXES = ("n_positives", "n_samples", "odds", "auc")
+_X_AXES = {
+    "n_positives": "Number of positives",
+    "n_samples": "Number of items",
+    "odds": "Odds of a positive against a negative",
+    "auc": "Expected ROC AUC",
+}
 # What stands before and after a number of each axis.
 _UNITS = {
     "n_positives": ("", " positives"),
@@ -69,10 +77,8 @@ class PowerDisplay(Display):
         which it does are known.
     level_line_ : matplotlib artist
         Line at the significance level, the largest power without an effect.
-    ax_ : matplotlib axes
-        The axes of the plot.
-    figure_ : matplotlib figure
-        The figure that contains the axes.
+    ax_, figure_ : matplotlib axes, matplotlib figure
+        The axes of the plot, and the figure that contains them.
 
     Raises
     ------
@@ -143,14 +149,10 @@ class PowerDisplay(Display):
             the odds (in the binormal model the AUC), the first of these that varies.
         target : float, default=0.8
             The power that is wanted, between 0 and 1; None for no line.
-        curve_kwargs : dict, optional
-            Keywords of matplotlib's ``plot`` for the lines.
-        band_kwargs : dict, optional
-            Keywords of matplotlib's ``fill_between`` for the bands.
-        target_kwargs : dict, optional
-            Keywords of matplotlib's ``axhline`` for the target power.
-        level_kwargs : dict, optional
-            Keywords of matplotlib's ``axhline`` for the significance level.
+        curve_kwargs, band_kwargs : dict, optional
+            Keywords of matplotlib's ``plot`` for the lines and ``fill_between`` for the bands.
+        target_kwargs, level_kwargs : dict, optional
+            Keywords of ``axhline`` for the target power and for the significance level.
         despine : bool, default=False
             Whether to remove the top and right spines.
 
@@ -170,14 +172,8 @@ class PowerDisplay(Display):
         self.target_line_ = None
         for number, (label, results) in enumerate(lines.items()):
             style = {**ranker_style(number), "marker": ranker_marker(number), "markersize": 4.0}
-            self._plot_line(
-                design,
-                label,
-                results,
-                target,
-                merged_style({**style, "zorder": 3}, curve_kwargs),
-                band_kwargs,
-            )
+            style = merged_style({**style, "zorder": 3}, curve_kwargs)
+            self._plot_line(design, label, results, target, style, band_kwargs)
         if target is not None:
             style = reference_style(label=f"power of {target:g}")
             self.target_line_ = ax.axhline(target, **merged_style(style, target_kwargs))
@@ -271,40 +267,28 @@ class PowerDisplay(Display):
     # Parts of the plot.
 
     def _plot_line(
-        self,
-        design: _Design,
-        label: str,
-        results: Sequence[MetricPowerResult],
-        target: float | None,
-        style: Mapping[str, Any],
-        band_kwargs: Mapping[str, Any] | None,
+        self, design: _Design, label: str, results: Any, target: Any, style: Any, band_kwargs: Any
     ) -> None:
+        results = sorted(results, key=lambda result: getattr(result, design.x_axis))
         x = design.places(results)
-        order = np.argsort(x, kind="stable")
-        x = x[order]
-        power = np.array([results[at].power for at in order])
-        error = np.array([results[at].standard_error for at in order])
+        power = np.array([result.power for result in results])
+        error = _N_ERRORS * np.array([result.standard_error for result in results])
         text, at = short(label), None
         if target is not None:
-            where, at = design.where([results[i] for i in order], target)
+            where, at = design.where(results, target)
             text += f": power {target:g} {where}"
         self.line_ += self.ax_.plot(x, power, **{"label": text, **style})
-        color = self.line_[-1].get_color()
-        self.band_.append(self._plot_band(x, power, error, color, band_kwargs))
-        self.reached_.append(None)
+        style = {"color": self.line_[-1].get_color()}
+        band = reached = None
+        if error.any():
+            limits = np.clip([power - error, power + error], 0.0, 1.0)
+            shaded = merged_style({**style, "alpha": 0.2, "linewidth": 0.0}, band_kwargs)
+            band = self.ax_.fill_between(x, *limits, **shaded)
         if at is not None:
-            (self.reached_[-1],) = self.ax_.plot(
-                [x[at], x[at]],
-                [power[at], 0.0],
-                **{"color": color, "linestyle": "-.", "linewidth": 0.8},
-            )
-
-    def _plot_band(self, x: Floats, power: Floats, error: Floats, color: Any, kwargs: Any) -> Any:
-        if not np.any(error > 0.0):
-            return None
-        low, high = (np.clip(power + sign * _N_ERRORS * error, 0.0, 1.0) for sign in (-1.0, 1.0))
-        style = merged_style({"color": color, "alpha": 0.2, "linewidth": 0.0}, kwargs)
-        return self.ax_.fill_between(x, low, high, **style)
+            style |= {"linestyle": "-.", "linewidth": 0.8}
+            (reached,) = self.ax_.plot([x[at], x[at]], [power[at], 0.0], **style)
+        self.band_.append(band)
+        self.reached_.append(reached)
 
 
 @dataclass(frozen=True)
@@ -323,12 +307,7 @@ class _Design:
         effect: str | None = None,
     ) -> _Design:
         results = [result for line in lines.values() for result in line]
-        alphas = sorted({result.alpha for result in results})
-        if len(alphas) > 1:
-            raise ValueError(
-                f"The results have significance levels {alphas[0]:g} and {alphas[1]:g}; compute "
-                "all results with the same alpha."
-            )
+        check_shared("alpha", [result.alpha for result in results])
         differing = {
             field
             for field in _X_AXES
@@ -342,14 +321,16 @@ class _Design:
                 "their effects; draw one line for each effect by passing a dict of results."
             )
         if x_axis is None:
-            x_axis = _default_axis(differing, results[0].model)
+            fields = [field for field in _X_AXES if field in differing]
+            is_binormal = results[0].model == "binormal" and "auc" in fields
+            x_axis = "auc" if is_binormal and not of_size else (fields or ["n_positives"])[0]
         x_axis = check_option(x_axis, "x_axis", _X_AXES)
         if differing and x_axis not in differing:
             raise ValueError(
                 f"x_axis={x_axis!r} is the same for all points of a line; choose from "
                 f"{' and '.join(sorted(differing))}."
             )
-        return cls(x_axis, _xlabel(x_axis, results, effect), alphas[0])
+        return cls(x_axis, _xlabel(x_axis, results, effect), results[0].alpha)
 
     def places(self, results: Sequence[MetricPowerResult]) -> Floats:
         return np.array([getattr(result, self.x_axis) for result in results], dtype=float)
@@ -396,6 +377,7 @@ def _where_reached(
         return []
     low, high = points[order[at - 1]], points[order[at]]
 
+    @cache
     def result(value: Any) -> MetricPowerResult:
         share = (value - low[field]) / (high[field] - low[field])
         n_samples = round(low["n_samples"] + share * (high["n_samples"] - low["n_samples"]))
@@ -408,63 +390,35 @@ def _where_reached(
             high["n_samples"], high["n_positives"], metric=metric, power=target, **options
         )
         return [result(odds if field == "odds" else odds / (1.0 + odds))]
-    first, last = low[field], high[field]
-    found: dict[int, MetricPowerResult] = {}
-    is_stepped = metric.counts_hits and last - first <= _ALL_TRIED
-    while last - first > 1:
-        middle = first + 1 if is_stepped else (first + last) // 2
-        found[middle] = result(middle)
-        if _reaches(found[middle], target):
-            last = middle
-        else:
-            first = middle
-    return [found[m] for m in (first, last) if m in found]
 
+    def reaches(m: int) -> bool:
+        return _reaches(result(m), target)
 
-def _default_axis(differing: set[str], model: str) -> str:
-    """The first field that varies."""
-    fields = ["n_positives", "n_samples", *(("auc",) if model == "binormal" else ("odds",))]
-    return next((field for field in fields if field in differing), "n_positives")
+    between = range(low[field] + 1, high[field])
+    if metric.counts_hits and len(between) < _ALL_TRIED:
+        first = next((i for i, m in enumerate(between) if reaches(m)), len(between))
+    else:
+        first = bisect_left(between, True, key=reaches)
+    return [result(m) for m in between[max(first - 1, 0) : first + 1]]
 
 
 def _xlabel(x_axis: str, results: Sequence[MetricPowerResult], effect: str | None) -> str:
     """Label of the x-axis: the varying quantity, and the quantities common to all points."""
-    names = {
-        "n_positives": "Number of positives",
-        "n_samples": "Number of items",
-        "odds": "Odds of a positive against a negative",
-        "auc": "Expected ROC AUC",
-    }
-    common = {
-        field: values.pop()
-        for field in _X_AXES
-        if len(values := {getattr(result, field) for result in results}) == 1
-    }
+    effects = (effect,) if effect else ("odds", "auc")
+    if results[0].model == "binormal":
+        effects = ("auc",)
     rest = []
-    if x_axis != "n_positives" and "n_positives" in common:
-        rest.append(f"{common['n_positives']} positives")
-    if x_axis != "n_samples" and "n_samples" in common:
-        rest.append(f"{common['n_samples']} items")
-    elif x_axis == "n_positives" and (share := _prevalence(results)) is not None:
-        rest.append(f"prevalence {share:.3g}")
-    if x_axis not in ("odds", "auc"):
-        in_odds = f"odds {common['odds']:.3g}" if "odds" in common else ""
-        in_auc = f"AUC {common['auc']:.3g}" if "auc" in common else ""
-        if effect is None and results[0].model != "binormal":
-            rest += [f"{in_odds}, {in_auc}"] if in_odds else []
-        else:
-            rest += [text] if (text := in_odds if effect == "odds" else in_auc) else []
-    return f"{names[x_axis]} ({', '.join(rest)})" if rest else names[x_axis]
-
-
-def _prevalence(results: Sequence[MetricPowerResult]) -> float | None:
-    """The prevalence if it is constant up to rounding, otherwise None."""
-    n, m = (
-        np.array([getattr(result, field) for result in results], dtype=float)
-        for field in ("n_samples", "n_positives")
-    )
-    share = float(m.sum() / n.sum())
-    return share if np.all(np.abs(m - share * n) <= 1.0) else None
+    for field in ("n_positives", "n_samples", *(effects if x_axis not in ("odds", "auc") else ())):
+        values = {getattr(result, field) for result in results}
+        if field != x_axis and len(values) == 1:
+            before, after = _UNITS[field]
+            rest.append(f"{before}{values.pop():{'.3g' if before else ''}}{after}")
+        elif field == "n_samples" and x_axis == "n_positives":
+            n = sum(result.n_samples for result in results)
+            m = sum(result.n_positives for result in results)
+            if all(abs(one.n_positives - m / n * one.n_samples) <= 1.0 for one in results):
+                rest.append(f"prevalence {m / n:.3g}")
+    return f"{_X_AXES[x_axis]} ({', '.join(rest)})" if rest else _X_AXES[x_axis]
 
 
 def _points(n_samples: Any, n_positives: Any, odds: Any, auc: Any) -> list[dict[str, Any]]:
@@ -488,8 +442,5 @@ def _points(n_samples: Any, n_positives: Any, odds: Any, auc: Any) -> list[dict[
             f"n_samples and n_positives must have the same length; got {arrays['n_samples'].size} "
             f"and {arrays['n_positives'].size}."
         )
-    columns = {
-        name: arrays[name].tolist() if name in arrays else [value] * max(sizes)
-        for name, value in given.items()
-    }
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    columns = [part.tolist() for part in np.broadcast_arrays(*given.values())]
+    return [dict(zip(given, row, strict=True)) for row in zip(*columns, strict=True)]

@@ -10,8 +10,10 @@ import numpy as np
 
 from sklearn_rankinf._plot.base import (
     N_COLUMNS,
+    Keywords,
     RankersDisplay,
     blended,
+    check_shared,
     foreground,
     hide_spines,
     merged_style,
@@ -19,7 +21,6 @@ from sklearn_rankinf._plot.base import (
     ranker_style,
     reference_style,
     short,
-    side_by_side,
     thinned,
     write_legend,
 )
@@ -47,13 +48,6 @@ class _View:
     ylabel: str
     in_percent: bool = False
     per_sample: bool = False
-
-    @property
-    def xlabel(self) -> str:
-        """Label of the x-axis."""
-        if self.in_percent:
-            return "Items from the top (% of all)"
-        return "Items from the top (k)"
 
 
 _VIEWS: Mapping[str, _View] = {
@@ -97,10 +91,8 @@ class TopKSignificanceDisplay(RankersDisplay):
     runs_ : list of matplotlib artists
         For each ranker and each alpha the k at which the ranker is above the simultaneous bound, as
         bars at the bottom of the axes.
-    ax_ : matplotlib axes
-        The axes of the plot.
-    figure_ : matplotlib figure
-        The figure that contains the axes.
+    ax_, figure_ : matplotlib axes, matplotlib figure
+        The axes of the plot, and the figure that contains them.
 
     Raises
     ------
@@ -227,18 +219,25 @@ class TopKSignificanceDisplay(RankersDisplay):
         self.line_, self.pointwise_, self.simultaneous_, self.runs_ = [], [], [], []
         self.chance_level_ = None
         self._plot_curves(picture, list(curves), styles)
-        legend = _Legend(self.line_)
         if plot_chance_level:
             self._plot_chance_level(picture, chance_level_kw)
-            legend.add([self.chance_level_], self.chance_level_.get_label())
         if plot_pointwise and picture.same_sizes:
-            self._plot_pointwise(picture, pointwise_kwargs, legend)
+            k, needed = _merged(picture.curves, "hits_needed")
+            style = merged_style({"linestyle": ":", "linewidth": 1.2}, pointwise_kwargs)
+            self.pointwise_ = self._plot_bounds(picture, k, needed, style)
         if plot_simultaneous:
-            self._plot_simultaneous(picture, simultaneous_kwargs, legend)
+            self._plot_simultaneous(picture, simultaneous_kwargs)
         self._finish(picture, plot_simultaneous)
         if plot_simultaneous:
-            self._plot_runs(picture, legend)
-        legend.draw(ax)
+            self._plot_runs(picture)
+        runs = [bars for bars in self.runs_ if bars.get_paths()][: len(picture.levels)]
+        lines = [*self.line_, *([self.chance_level_] if plot_chance_level else [])]
+        entries = [(line, line.get_label()) for line in lines]
+        entries.append((tuple(self.pointwise_), f"pointwise bound, {picture.listed_levels}"))
+        entries.append((tuple(self.simultaneous_), f"simultaneous bound, {picture.listed_levels}"))
+        entries.append((tuple(runs), "above the simultaneous bound"))
+        drawn = [entry for entry in entries if entry[0]]
+        write_legend(ax, [artist for artist, _ in drawn], [label for _, label in drawn])
         if despine:
             hide_spines(ax)
         return self
@@ -248,52 +247,34 @@ class TopKSignificanceDisplay(RankersDisplay):
 
     def _read(self, name: Any) -> dict[str, TopKSignificanceCurve]:
         curves: dict[str, TopKSignificanceCurve] = super()._read(name)
-        first, *others = curves.values()
-        for curve in others:
-            if not np.array_equal(curve.alpha, first.alpha):
-                raise ValueError(
-                    f"The results have levels alpha={first.alpha.tolist()} and "
-                    f"{curve.alpha.tolist()}; compute all curves with the same alpha."
-                )
+        check_shared("alpha", [curve.alpha.tolist() for curve in curves.values()])
         return curves
 
     # Parts of the plot.
 
-    def _plot_curves(
-        self, picture: _Picture, names: list[str], styles: Sequence[Mapping[str, Any] | None]
-    ) -> None:
-        for number, (curve, name, own) in enumerate(
-            zip(picture.curves, names, styles, strict=True)
-        ):
+    def _plot_curves(self, picture: _Picture, names: list[str], styles: Sequence[Keywords]) -> None:
+        named = zip(picture.curves, names, styles, strict=True)
+        for number, (curve, name, own) in enumerate(named):
             label = short(name) if name else "observed"
             style = {**ranker_style(number), "linewidth": 1.8, "zorder": 3, "label": label}
             x, y = picture.drawn(curve, np.r_[0.0, curve.k], np.r_[0.0, curve.hits])
             if curve.k.size < min(curve.k[-1], _FEW_BLOCKS):
                 style |= {"marker": ranker_marker(number), "markersize": 4.0}
-                style["markevery"] = _last_at(x, picture.places(curve, curve.k))
+                # The last points at the ends of blocks.
+                places = picture.places(curve, curve.k)
+                at = np.searchsorted(x, places, side="right") - 1
+                style["markevery"] = at[x[at] == places].tolist()
             self.line_ += self.ax_.plot(x, y, **merged_style(style, own))
 
-    def _plot_chance_level(self, picture: _Picture, kwargs: Mapping[str, Any] | None) -> None:
+    def _plot_chance_level(self, picture: _Picture, kwargs: Keywords) -> None:
         longest = max(picture.curves, key=lambda curve: curve.k[-1] / curve.n_samples)
         k = np.array([0.0, longest.k[-1]])
-        points = picture.drawn(
-            longest, k, k * (longest.n_positives / longest.n_samples), has_steps=False
-        )
+        mean = k * (longest.n_positives / longest.n_samples)
+        points = picture.drawn(longest, k, mean, has_steps=False)
         style = reference_style(label="chance")
         (self.chance_level_,) = self.ax_.plot(*points, **merged_style(style, kwargs))
 
-    def _plot_pointwise(
-        self, picture: _Picture, kwargs: Mapping[str, Any] | None, legend: _Legend
-    ) -> None:
-        k, needed = _merged(picture.curves, "hits_needed")
-        style = merged_style({"linestyle": ":", "linewidth": 1.2}, kwargs)
-        drawn = self._plot_bounds(picture, k, needed, style)
-        self.pointwise_ = drawn
-        legend.add(drawn, f"pointwise bound, {picture.listed_levels}")
-
-    def _plot_simultaneous(
-        self, picture: _Picture, kwargs: Mapping[str, Any] | None, legend: _Legend
-    ) -> None:
+    def _plot_simultaneous(self, picture: _Picture, kwargs: Keywords) -> None:
         if picture.same_bounds:
             k, needed = _merged(picture.curves, "hits_needed_simultaneous")
             style = merged_style({"linestyle": "-", "linewidth": 1.0}, kwargs)
@@ -303,11 +284,9 @@ class TopKSignificanceDisplay(RankersDisplay):
             for curve, line in zip(picture.curves, self.line_, strict=True):
                 style = {"color": line.get_color(), "linewidth": 0.8}
                 style["linestyle"] = line.get_linestyle()
-                points = picture.drawn(
-                    curve, curve.k.astype(float), curve.hits_needed_simultaneous[row]
-                )
+                needed = curve.hits_needed_simultaneous[row]
+                points = picture.drawn(curve, curve.k.astype(float), needed)
                 self.simultaneous_ += self.ax_.plot(*points, **merged_style(style, kwargs))
-        legend.add(self.simultaneous_, f"simultaneous bound, {picture.listed_levels}")
 
     def _plot_bounds(
         self, picture: _Picture, k: Floats, needed: Floats, style: Mapping[str, Any]
@@ -320,7 +299,7 @@ class TopKSignificanceDisplay(RankersDisplay):
             drawn += self.ax_.plot(*points, **{**style, "color": color})
         return drawn
 
-    def _plot_runs(self, picture: _Picture, legend: _Legend) -> None:
+    def _plot_runs(self, picture: _Picture) -> None:
         """Draw bars at the bottom of the axes, one row per ranker, darker for smaller alpha."""
         at_foot = self.ax_.get_xaxis_transform()
         for number, (curve, line) in enumerate(zip(picture.curves, self.line_, strict=True)):
@@ -339,9 +318,6 @@ class TopKSignificanceDisplay(RankersDisplay):
                     linewidth=0.8,
                 )
                 self.runs_.append(bars)
-        found = [bars for bars in self.runs_ if bars.get_paths()]
-        if found:
-            legend.add(found[: len(picture.levels)], "above the simultaneous bound")
 
     def _finish(self, picture: _Picture, with_runs: bool) -> None:
         ax, view = self.ax_, picture.view
@@ -349,10 +325,8 @@ class TopKSignificanceDisplay(RankersDisplay):
         if picture.log_scale:
             ax.set_xscale("log")
         lines = [*self.line_, *self.pointwise_, *self.simultaneous_]
-        first = min(
-            (float(x[0]) for x in (line.get_xdata() for line in self.line_) if len(x)),
-            default=0.0,
-        )
+        starts = [float(line.get_xdata()[0]) for line in self.line_ if len(line.get_xdata())]
+        first = min(starts, default=0.0)
         ax.set_xlim(first if picture.log_scale else 0.0, last)
         top = _highest(lines)
         if view.per_sample and _highest(self.line_) > 0.0:
@@ -360,7 +334,7 @@ class TopKSignificanceDisplay(RankersDisplay):
         top = 1.04 * top or 1.0
         foot = _ROW * (len(picture.curves) + 0.3) if with_runs else 0.0
         ax.set_ylim(-top * foot / (1.0 - foot), top)
-        ax.set_xlabel(view.xlabel)
+        ax.set_xlabel(f"Items from the top ({'% of all' if view.in_percent else 'k'})")
         ax.set_ylabel(view.ylabel)
 
 
@@ -412,9 +386,7 @@ class _Picture:
     @property
     def shares(self) -> list[float]:
         """Colour intensity for each level."""
-        if len(self.levels) == 1:
-            return [_DARKEST]
-        shares: list[float] = np.linspace(_LIGHTEST, _DARKEST, len(self.levels)).tolist()
+        shares: list[float] = np.linspace(_DARKEST, _LIGHTEST, len(self.levels))[::-1].tolist()
         return shares
 
     @property
@@ -465,36 +437,9 @@ class _Picture:
         return (100.0 if self.view.in_percent else 1.0) / max(m, 1)
 
 
-class _Legend:
-    """Entries of a legend, with several artists side by side in one entry."""
-
-    def __init__(self, lines: list[Any]) -> None:
-        self._handles = list(lines)
-        self._labels = [line.get_label() for line in lines]
-        self._handlers: dict[Any, Any] = {}
-
-    def add(self, handles: list[Any], label: str) -> None:
-        """Add an entry, unless there are no artists."""
-        if not handles:
-            return
-        handle, self._handlers = side_by_side(handles)
-        self._handles.append(handle)
-        self._labels.append(label)
-
-    def draw(self, ax: Any) -> None:
-        write_legend(ax, self._handles, self._labels, handler_map=self._handlers)
-
-
 def _highest(lines: list[Any]) -> float:
     """The largest value of all lines; 0 without lines."""
     return max((float(np.nanmax(line.get_ydata(), initial=0.0)) for line in lines), default=0.0)
-
-
-def _last_at(x: Floats, places: Floats) -> list[int]:
-    """Indices of the last points at given coordinates."""
-    at = np.searchsorted(x, places, side="right") - 1
-    found: list[int] = at[x[at] == places].tolist()
-    return found
 
 
 def _levels_drawn(levels: Floats, alpha: Any, several: bool) -> list[int]:
@@ -532,9 +477,8 @@ def _merged(curves: list[TopKSignificanceCurve], bound: str) -> tuple[Floats, Fl
     if len(curves) == 1:
         return curves[0].k.astype(float), getattr(curves[0], bound)
     k, at = np.unique(np.concatenate([curve.k for curve in curves]), return_index=True)
-    return k.astype(float), np.concatenate([getattr(curve, bound) for curve in curves], axis=1)[
-        :, at
-    ]
+    needed = np.concatenate([getattr(curve, bound) for curve in curves], axis=1)
+    return k.astype(float), needed[:, at]
 
 
 def _vertices(k: Floats, hits: Floats) -> tuple[Floats, Floats]:

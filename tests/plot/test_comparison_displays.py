@@ -204,12 +204,12 @@ def test_wrong_intervals_are_refused(labels, scores):
     first, groups = scores["weak"], np.arange(200) // 20
     result = metric_interval(labels, first)
     auc_result = metric_interval(labels, first, metric="roc_auc")
-    with pytest.raises(ValueError, match=r"are of AveragePrecision\(\) and RocAuc\(\); draw one"):
+    with pytest.raises(ValueError, match=r"metric is AveragePrecision\(\) and RocAuc\(\): compute"):
         IntervalDisplay({"AP": result, "AUC": auc_result})
-    with pytest.raises(ValueError, match="Some results are means over queries and others are of"):
+    with pytest.raises(ValueError, match="value is 'of one ranking' and 'a mean over queries'"):
         IntervalDisplay([result, metric_interval(labels, first, groups=groups)])
     with pytest.raises(
-        ValueError, match=r"confidence levels 0\.95 and 0\.9; compute all intervals"
+        ValueError, match=r"confidence_level is 0\.95 and 0\.9: compute all with the same"
     ):
         IntervalDisplay([result, metric_interval(labels, first, confidence_level=0.9)])
     assert plt.get_fignums() == []

@@ -471,9 +471,7 @@ def test_folds_of_different_sizes_are_drawn_as_shares(data):
 def test_wrong_curves_are_refused():
     curve = curve_of("no ties")
     other = top_k_significance_curve(*structure("no ties"), alpha=0.2)
-    with pytest.raises(
-        ValueError, match=r"levels alpha=\[0.1, 0.05, 0.01\] and \[0.2\]; compute all"
-    ):
+    with pytest.raises(ValueError, match=r"alpha is \[0.1, 0.05, 0.01\] and \[0.2\]: compute all"):
         TopKSignificanceDisplay({"a": curve, "b": other})
     display = TopKSignificanceDisplay(curve)
     with pytest.raises(ValueError, match=r"y_axis must be one of 'hits', .*; got 'roc'"):
@@ -627,7 +625,7 @@ def test_wrong_powers_are_refused(powers):
     with pytest.raises(ValueError, match="draw one line for each effect"):
         PowerDisplay(mixed)
     levels = [metric_power(50, 5, odds=2.0, alpha=level, **few) for level in (0.05, 0.01)]
-    with pytest.raises(ValueError, match=r"significance levels 0.01 and 0.05; compute all"):
+    with pytest.raises(ValueError, match=r"alpha is 0.05 and 0.01: compute all"):
         PowerDisplay(levels)
     with pytest.raises(ValueError, match=r"x_axis='odds' is the same .* choose from n_positives"):
         PowerDisplay(powers).plot(x_axis="odds")
