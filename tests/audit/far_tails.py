@@ -282,26 +282,28 @@ class ImportanceSampling:
     def __init__(self, mean: TiltedMean) -> None:
         self.mean = mean
 
-    def estimate(self, x: float) -> tuple[float, float, float]:
-        """The logarithm of the weight at x; mean and standard deviation of weights in its units."""
+    def log_pvalue(self, x: float) -> tuple[float, float]:
         theta, log_most = self.mean.tilt_at(x)
         sums = np.zeros(self.mean.effort.draws)
         for part, count in self.mean.parts.values():
             shares = part.shares(theta)
             for _ in range(count):
                 sums += part.draw(shares, self.mean.rng, sums.size)
-        s, maybe = self.mean.thresholds(x)
-        s = 0.5 * (s + maybe)
-        weights = np.where(sums >= s, np.exp(np.minimum(-theta * (sums - s), 0.0)), 0.0)
-        return log_most, float(weights.mean()), float(weights.std(ddof=1))
-
-    def log_pvalue(self, x: float) -> tuple[float, float]:
-        log_most, mean, deviation = self.estimate(x)
-        n, log_misses = self.mean.effort.draws, math.log(2.0 / MISSES)
-        width = math.sqrt(2.0 * log_misses / n) * deviation + 7.0 * log_misses / (3.0 * (n - 1.0))
+        # Sums that are equal but for rounding errors may count as those of x, or not.
+        sure, maybe = self.mean.thresholds(x)
+        least, _ = self._limits(sums - sure, theta)
+        _, most = self._limits(sums - maybe, theta)
         slack = _ROUNDING * (1.0 + abs(log_most))
-        lower = log_most + math.log(mean - width) - slack if mean > width else -math.inf
-        return lower, min(log_most + math.log(mean + width) + slack, 0.0)
+        lower = log_most + math.log(least) - slack if least > 0.0 else -math.inf
+        return lower, min(log_most + theta * (sure - maybe) + math.log(most) + slack, 0.0)
+
+    def _limits(self, beyond: np.ndarray, theta: float) -> tuple[float, float]:
+        """Limits of the mean of weights, in units of the weight at the threshold."""
+        weights = np.where(beyond >= 0.0, np.exp(np.minimum(-theta * beyond, 0.0)), 0.0)
+        n, log_misses = self.mean.effort.draws, math.log(2.0 / MISSES)
+        width = math.sqrt(2.0 * log_misses / n) * float(weights.std(ddof=1))
+        width += 7.0 * log_misses / (3.0 * (n - 1.0))
+        return float(weights.mean()) - width, float(weights.mean()) + width
 
 
 class BandLimited:
