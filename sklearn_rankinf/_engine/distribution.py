@@ -305,8 +305,8 @@ class ComputedDistribution(BothSides):
         """Tails near the best value, whose outcomes fill the blocks of the largest weights."""
         found = TailEstimates.unknown(t.shape)
         # Of few blocks contours and bands know these tails.
-        has_blocks = FEW_BLOCKS < self._n_blocks <= SETTINGS.most_blocks_listed
-        if sign < 0 or not (has_blocks and self._transform is None and self._counted.is_linear):
+        may_be = sign > 0 and t.size and FEW_BLOCKS < self._n_blocks <= SETTINGS.most_blocks_listed
+        if not (may_be and self._transform is None and self._counted.is_linear):
             return found
         blocks, m = self._counted, self._n_counted
         costs = costs_of_misses(blocks, m)

@@ -745,16 +745,21 @@ class NullDistribution:
 
         return self._over(as_numbers(q, "q"), quantile)
 
-    def _over(self, x: ArrayLike, function: Callable[[Floats], Floats]) -> Any:
-        """Apply a function of a flat array to the finite entries of x; nan stays nan."""
+    def _over(
+        self, x: ArrayLike, function: Callable[[Floats], Any], rows: tuple[int, ...] = ()
+    ) -> Any:
+        """Apply a function of a flat array to the finite entries of x; nan stays nan.
+
+        The function returns an array of the same shape, or several of them as `rows`.
+        """
         values = as_numbers(x, "x")
         flat = values.ravel()
-        out = np.full(flat.shape, np.nan)
+        out = np.full((*rows, flat.size), np.nan)
         known = ~np.isnan(flat)
         if known.any():
             with np.errstate(under="ignore"):
-                out[known] = function(flat[known].clip(-_LARGEST, _LARGEST))
-        return out.reshape(values.shape) if values.ndim else float(out[0])
+                out[..., known] = function(flat[known].clip(-_LARGEST, _LARGEST))
+        return out.reshape(*rows, *values.shape) if rows or values.ndim else float(out[0])
 
 
 class ApproximateDistribution:
@@ -830,17 +835,8 @@ def tolerating(null: NullDistribution, relative_error: float) -> NullDistributio
 
 def pvalue_log_and_error(null: NullDistribution, x: Any, alternative: str) -> tuple[Any, Any, Any]:
     """`pvalue`, `log_pvalue` and `relative_error` at x, from a single computation."""
-    computed: list[Floats] = []
-
-    def part(index: int) -> Any:
-        def of(t: Floats) -> Floats:
-            if not computed:
-                computed.extend(null._significance(t, alternative))
-            return computed[index]
-
-        return null._over(x, of)
-
-    return part(0), part(1), plain(np.maximum(part(2), _SMALLEST_ERROR))
+    p, log_p, error = null._over(x, lambda t: null._significance(t, alternative), rows=(3,))
+    return plain(p), plain(log_p), plain(np.maximum(error, _SMALLEST_ERROR))
 
 
 def is_upper_bound(null: NullDistribution, relative_error: Any) -> Any:

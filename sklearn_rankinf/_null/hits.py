@@ -224,6 +224,8 @@ class TopKNullDistribution(NullDistribution):
         same = np.minimum(1e-12 * np.abs(t), self._exact.step / 4.0)
         return np.maximum(same, 8.0 * np.finfo(float).eps * np.abs(t)) + np.finfo(float).tiny
 
-    def _over(self, x: ArrayLike, function: Callable[[Floats], Floats]) -> Any:
+    def _over(
+        self, x: ArrayLike, function: Callable[[Floats], Any], rows: tuple[int, ...] = ()
+    ) -> Any:
         # Larger values could overflow if they are converted to numbers of hits.
-        return super()._over(x, lambda t: function(np.clip(t, -1e200, 1e200)))
+        return super()._over(x, lambda t: function(np.clip(t, -1e200, 1e200)), rows)

@@ -9,6 +9,7 @@ error. Callers compare two ratios and extrapolate (Richardson), or use the guara
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Any
 
 import numpy as np
@@ -53,14 +54,13 @@ def merged_increments(
 
 def merged_firsts(sizes: Integers, ratio: float) -> Integers:
     """First block of each merged block, which ends at most at ``1 + ratio`` times its start."""
-    ends = np.cumsum(sizes)
-    firsts, block = [], 0
-    while block < ends.size:
+    # Bisection of a view takes less time than a search by NumPy, and copies nothing.
+    ends = np.cumsum(sizes, dtype=np.int64).data
+    firsts, block, start = [], 0, 0
+    while block < len(ends):
         firsts.append(block)
-        start = int(ends[block] - sizes[block])
-        # An integer limit: searchsorted would copy all ends to floats for a float.
-        limit = int(start + ratio * start)
-        block = max(block + 1, int(np.searchsorted(ends, limit, side="right")))
+        block = max(block + 1, bisect_right(ends, int(start + ratio * start), block))
+        start = ends[block - 1]
     return np.asarray(firsts)
 
 

@@ -150,19 +150,20 @@ class _Rows:
             after = np.convolve(sums[rows], weights)[low - first : high - first + 1]
             sums[first : high + 1] = 0.0
             sums[low : low + after.size] = after
-        # In descending order, so that each row is read before it is changed.
+        # In descending order: a row is read before it is changed. Conditions are faster than max.
         for h in range(self.most_hits, first - 1, -1):
             source, begins, ends = self._cells[h % n_rows], start[h], stop[h]
             most = min(weights.size, high - h + 1) if begins < ends else 0
             for y in range(max(1, low - h), most):
                 factor, up, row = weight[y], shift[h - first][y], h + y
-                begin, end = max(begins, needed[row] - up), min(ends, n_cells - up)
+                begin, end = needed[row] - up, n_cells - up
+                begin, end = begin if begin > begins else begins, end if end < ends else ends
                 if begin < end:
                     moved = np.multiply(source[begin:end], factor, out=self._moved[begin:end])
                     target = self._cells[row % n_rows][begin + up : end + up]
                     np.add(target, moved, out=target)
                     start[row], stop[row] = min(start[row], begin + up), max(stop[row], end + up)
-                if max(begin, end) < ends:
+                if end < ends and begin < ends:
                     self._passed[row] += factor * np.add.reduce(source[max(begin, end) : ends])
             if weight[0] != 1.0:
                 source *= weight[0]

@@ -219,9 +219,9 @@ class ContourInversion:
             # P(S <= s) is the complement of the tail from the next multiple of the span on.
             whole = np.ceil(s / self._span) if sign > 0 else np.floor(s / self._span) + 1.0
             s = whole * self._span
-        found = TailEstimates.unknown(s.shape)
-        for contour, chosen in self._chosen(s, sign).items():
-            found.put(chosen, self._invert(s[chosen], contour, most_work))
+        found, (contours, best) = TailEstimates.unknown(s.shape), self._chosen(s, sign)
+        for contour, chosen in contours.items():
+            found.put(chosen, self._invert(s[chosen], contour, best[chosen], most_work))
         return found
 
     @property
@@ -292,8 +292,8 @@ class ContourInversion:
 
     # Choice of contours.
 
-    def _chosen(self, s: Floats, sign: int) -> dict[Contour, Integers]:
-        """Contours, and the places of the values that each serves."""
+    def _chosen(self, s: Floats, sign: int) -> tuple[dict[Contour, Integers], Floats]:
+        """Contours, the places of the values that each serves, and the best bounds of tails."""
         indices, log_p = self._tilts.choose(s, sign)
         chosen: dict[Contour, Integers] = {}
         for index in sorted(set(indices.tolist())):
@@ -308,7 +308,7 @@ class ContourInversion:
                 open_ = open_[~fine]
                 if not open_.size:
                     break
-        return chosen
+        return chosen, log_p
 
     def _length(self, period: int) -> float:
         """Length of a period; a multiple of twice the span, if there is one."""
@@ -365,8 +365,8 @@ class ContourInversion:
 
     # Sums along contours.
 
-    def _invert(self, s: Floats, contour: Contour, most_work: float) -> TailEstimates:
-        """Tails from one contour, extended until the truncation is negligible.
+    def _invert(self, s: Floats, contour: Contour, best: Floats, most_work: float) -> TailEstimates:
+        """Tails, given their best bounds, from one contour until the truncation is negligible.
 
         Its lengths form a fixed sequence, and each value takes the first one that is enough for it,
         so that no result depends on earlier ones.
@@ -405,7 +405,7 @@ class ContourInversion:
             is_beyond = (left * scale > enough) & (left > 0.5 * rest)
             ready = open_[(rest * scale <= enough) | is_beyond | is_last]
             open_ = open_[~is_beyond]
-            found.put(ready, self._summed(s[ready], contour, nodes))
+            found.put(ready, self._summed(s[ready], contour, best[ready], nodes))
             if is_last:
                 break
             error = found.error.at(open_)
@@ -417,11 +417,10 @@ class ContourInversion:
             n_nodes += more
         return found
 
-    def _summed(self, s: Floats, contour: Contour, nodes: Nodes) -> TailEstimates:
-        """Tails from the nodes of a contour; unknown if the transform has not decayed."""
+    def _summed(self, s: Floats, contour: Contour, best: Floats, nodes: Nodes) -> TailEstimates:
+        """Tails, given their best bounds, from nodes; unknown if the transform has not decayed."""
         returns, sign = self._returns(contour), contour.side
-        log_bound = self._tilts.log_bound(s, sign)
-        aliasing, are_complete = self._log_aliasing(s, contour, log_bound)
+        aliasing, are_complete = self._log_aliasing(s, contour, best)
         log_p, unit = nodes.tail(s, sign, False, returns.behind(nodes.z.size), are_complete)
         known = np.isfinite(log_p)
         safe = np.where(known, log_p, 0.0)
