@@ -57,6 +57,7 @@ from sklearn_rankinf._statistics import (
     FEW_BLOCKS,
     Complexes,
     Floats,
+    Increments,
     Integers,
     Statistic,
     adds_most_above,
@@ -149,7 +150,7 @@ def _distribution_of_sum(problem: Problem, tolerance: float) -> Distribution:
     if (few_blocks or are_many) and outcomes <= (0.5 * most) ** 2:
         split, length = best_split(increments.sizes, n_positives)
         if outcomes > max(_FEW_OUTCOMES, 2.0 * length) and length <= most:
-            return MeetInTheMiddle(problem, split)
+            return MeetInTheMiddle(problem, increments, split)
     if outcomes <= MAX_ATOMS:
         listed = atoms(increments, n_positives, limit=2.0 * MAX_ATOMS)
         if listed is not None:
@@ -468,9 +469,9 @@ class MeetInTheMiddle(ComputedDistribution):
 
     is_listed = True
 
-    def __init__(self, problem: Problem, split: int) -> None:
+    def __init__(self, problem: Problem, increments: Increments, split: int) -> None:
         super().__init__(*problem)
-        self._split = split
+        self._increments, self._split = increments, split
 
     def estimates(self, t: Floats, sign: int) -> TailEstimates:
         """Tails with the parts of the errors, and the solvers that answered."""
@@ -479,12 +480,11 @@ class MeetInTheMiddle(ComputedDistribution):
     @property
     def n_kept(self) -> float:
         """Numbers that are kept in lists."""
-        of_halves = self._halves.n_kept if "_halves" in vars(self) else 0.0
-        return super().n_kept + float(of_halves)
+        return super().n_kept + (self._halves.n_kept if "_halves" in vars(self) else 0.0)
 
     @cached_property
     def _halves(self) -> MeetInTheMiddleTails:
-        return MeetInTheMiddleTails(self._blocks, self._n_positives, self._split)
+        return MeetInTheMiddleTails(self._increments, self._n_positives, self._split)
 
 
 class CountedDistribution(ComputedDistribution):

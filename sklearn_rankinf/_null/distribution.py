@@ -568,7 +568,8 @@ class NullDistribution:
 
     def _new_distribution(self) -> Distribution:
         with np.errstate(under="ignore"):
-            return METHODS["analytic" if self.var() == 0.0 else self.method].distribution(self)
+            is_exact = self.method == "analytic" or self.var() == 0.0
+            return METHODS["analytic" if is_exact else self.method].distribution(self)
 
     def _of_labellings(self) -> Distribution:
         sample = np.sort(self._permutation_sample())
