@@ -134,7 +134,7 @@ class PrecisionAtPositives:
         of the share of negatives above each positive, all at once. The first one is measured with
         the slope of g at the value, above it with that at the upper end of the second one if it is
         steeper: near 1, where half a negative moves the value of a strong ranker away from the
-        end, limits with the slope at the value are too low in a tenth of the items. If every
+        end, limits with the slope at the value are too low in a tenth of the data sets. If every
         positive scores above all negatives, the share of positives that do may still be
         ``(alpha / 2) ** (1 / m)``.
         """

@@ -126,8 +126,8 @@ class IntervalDisplay(RankersDisplay):
         text_kwargs : dict, optional
             Keywords of matplotlib's ``text`` for the values and limits.
         plot_chance_level : bool, default=False
-            Whether to mark the mean by chance of the same number of items and
-            positives, without ties; in each row separately if the means differ.
+            Whether to mark the mean by chance of the same number of items and positives, without
+            ties; in each row separately if the means differ.
         chance_level_kw : dict, optional
             Keywords of matplotlib's ``axvline`` for the mean, or of ``vlines`` if the means differ.
         despine : bool, default=False

@@ -204,8 +204,8 @@ class AlignedRuns:
         over the number of all documents. With a large collection the values are those of trec_eval,
         but for NDCG without a cut-off, whose discounts decrease slowly.
 
-        Almost any run is far better than chance of a large collection. Compare runs with
-        each other to learn more.
+        In a large collection almost any run is far better than chance. Compare runs with each other
+        to learn more.
 
         Examples
         --------

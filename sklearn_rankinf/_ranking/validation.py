@@ -415,7 +415,7 @@ def not_one_dimensional(values: Any, array: NDArray[Any], name: str) -> str:
     if array.ndim == 0:
         return f"{name} must be a one-dimensional array-like; got {typed(values)}."
     remedy = {
-        "y_true": "for multilabel positives call once per class, with one column of y_true",
+        "y_true": "if items have several labels, call once per class, with one column of y_true",
         "y_score": (
             "pass the scores of the positive class, "
             "predict_proba(X)[:, list(model.classes_).index(pos_label)]"

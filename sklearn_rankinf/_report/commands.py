@@ -549,7 +549,7 @@ def _read(arguments: argparse.Namespace) -> Table:
         **options,
     )
     n, m = table.is_positive.size, int(table.is_positive.sum())
-    _progress(f"{n} items, {m} of them positives")
+    _progress(f"{n} items, {m} of them positive")
     return table
 
 

@@ -143,7 +143,7 @@ def minimum_hypergeometric_test(
 
     Notes
     -----
-    With :math:`H_k` positives among the first k of n items, of which m are positives, the
+    With :math:`H_k` positives among the first k of n items, of which m are positive, the
     statistic is
 
     .. math:: S = \min_k P(\mathrm{Hyp}(n, m, k) \ge H_k),

@@ -865,7 +865,7 @@ WRONG_LABELS = {
         [[0, 1], [1, 1], [0, 0]],
         1,
         ValueError,
-        r"y_true must be one-dimensional; got shape \(3, 2\): for multilabel positives call once",
+        r"y_true must be one-dimensional; got shape \(3, 2\): if items have several labels, call",
     ),
     "pos_label missing": (
         ["no", "yes", "no"],
