@@ -223,9 +223,9 @@ def tail_curve(result: Any) -> TailCurve:
         values = np.maximum(values, 0.0)
     else:
         sizes = (_N_BINS, _N_FAR_BINS) if is_listed else (_N_TAIL, _N_FAR_TAIL)
-        # Beyond the body values are further apart the further away they are.
+        # Beyond the body values are closest together at both ends: p-values end steeply.
         end = min(max(observed, low), high)
-        far = end + (observed - end) * np.linspace(0.0, 1.0, sizes[1]) ** 2
+        far = end + (observed - end) * np.sin(np.linspace(0.0, 0.5 * np.pi, sizes[1])) ** 2
         values = np.r_[np.linspace(low, high, sizes[0]), far]
         far_enough = np.abs(values - observed) > 0.01 * deviation
         values = np.union1d(values[far_enough], observed)

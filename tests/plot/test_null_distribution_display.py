@@ -20,6 +20,7 @@ from sklearn_rankinf import (
     NullDistributionDisplay,
     average_precision_test,
     cross_val_significance,
+    metric_test,
     recall_at_k_test,
 )
 
@@ -442,3 +443,13 @@ def test_folds_of_a_result_are_drawn(data):
     result = cross_val_significance(LogisticRegression(), X, y, cv=3)
     display = NullDistributionDisplay(result.fold_tests, name=["a", "b", "c"]).plot()
     assert [entry.split(":")[0][:1] for entry in legend_of(display)[:3]] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("metric", ["average_precision", "ndcg"])
+def test_the_curve_is_close_to_the_pvalues_down_to_a_perfect_ranking(metric):
+    result = metric_test(np.arange(300) < 20, -np.arange(300.0), metric=metric)
+    x, y = NullDistributionDisplay(result).plot().line_.get_data()
+    exact = result.null_distribution.log_pvalue(x[::6]) / np.log(10.0)
+    assert exact.min() < -30.0
+    # Thirds of a decade are not visible, one percent of the axis.
+    np.testing.assert_allclose(np.log10(y[::6]), exact, rtol=0, atol=0.3)
