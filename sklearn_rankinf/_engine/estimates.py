@@ -35,8 +35,9 @@ ROUGH_TOLERANCE = 5e-3
 LEFT_OF_MERGING = 1.0 / 5.25
 DOUBT_OF_MERGING = 0.1
 DOUBT_FAR_UP = 0.3
-# Merged blocks of equal scores err less regularly: all of the difference is doubtful.
-DOUBT_OF_MERGED_TIES = 1.0
+# Merged blocks of equal scores err less regularly, and those that a rough tolerance merges further
+# may err like the ratio itself: all of the difference is doubtful.
+DOUBT_OF_MERGED_TIES = DOUBT_OF_ROUGH_MERGING = 1.0
 
 # Natural logarithm of the tail at which the accepted error is twice the tolerance: a search
 # compares logarithms, of which an error of the tail is a smaller part the smaller the tail.

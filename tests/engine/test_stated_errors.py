@@ -133,6 +133,24 @@ def test_tolerant_tails_on_both_sides_of_the_mean(n_positives, tie_sizes):
     assert np.all(np.abs(np.expm1(log_p - null.log_pvalue(x))) <= stated)
 
 
+@pytest.mark.parametrize(
+    ("n_samples", "n_positives", "z", "tolerance"),
+    [
+        (1000, 930, 1.6, 0.1),
+        (14_805, 13_769, 1.0, 0.01),
+        pytest.param(15_000, 12_000, 4.0, 0.02, marks=pytest.mark.long),
+        pytest.param(60_000, 48_000, 1.6, 0.1, marks=pytest.mark.long),
+    ],
+)
+def test_tolerant_tails_of_many_positives_in_merged_blocks(n_samples, n_positives, z, tolerance):
+    # Rough blocks err more like the ratio of their ends than like its square.
+    null = metric_null_distribution(n_samples, n_positives, metric="bedroc")
+    x = null.mean() + z * null.std()
+    _, log_p, error = pvalue_log_and_error(tolerating(null, tolerance), x, "greater")
+    stated = error + null.relative_error(x)
+    assert abs(math.expm1(log_p - null.log_pvalue(x))) <= stated < 2.0 * tolerance + 0.02
+
+
 @pytest.mark.parametrize(("greater", "error"), [((1.0, 1e-13), math.inf), ((0.2, 1e-9), 1e-9)])
 def test_two_sided_error_where_one_tail_is_only_bounded(greater, error, monkeypatch):
     def one_sided(self, t, sign):

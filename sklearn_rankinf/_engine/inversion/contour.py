@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from sklearn_rankinf._engine.estimates import (
     DOUBT_FAR_UP,
     DOUBT_OF_MERGING,
+    DOUBT_OF_ROUGH_MERGING,
     ROUGH_TOLERANCE,
     TailEstimates,
     accepted_error,
@@ -444,6 +445,7 @@ class ContourInversion:
             known &= np.isfinite(coarse)
             has_ties = self._transform.merges_ties
             doubt = DOUBT_FAR_UP if self._transform.is_limited else DOUBT_OF_MERGING
+            doubt = DOUBT_OF_ROUGH_MERGING if self._is_rough else doubt
             log_p, merging = without_merging(log_p, coarse, known, has_ties, doubt)
         most = SETTINGS.largest_terms_dense if self._is_dense else SETTINGS.largest_terms
         rounding = np.where(size > most, np.inf, rounding)

@@ -28,6 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.estimates import (
+    DOUBT_OF_MERGING,
+    DOUBT_OF_ROUGH_MERGING,
+    ROUGH_TOLERANCE,
     TailEstimates,
     accepted_error,
     exp_of_error,
@@ -498,7 +501,7 @@ class ManyHitsInversion:
         first = chain(0)
         if first is None:
             return None
-        return _Contour(chain, first, theta, self._scale, self._tolerance > 0.0)
+        return _Contour(chain, first, theta, self._scale, self._tolerance)
 
 
 class _Contour:
@@ -516,12 +519,14 @@ class _Contour:
         first: TiltedHits,
         theta: float,
         scale: float,
-        is_tolerant: bool,
+        tolerance: float,
     ) -> None:
         self._chain, self._theta = chain, theta
+        is_rough = tolerance >= ROUGH_TOLERANCE
+        self._doubt = DOUBT_OF_ROUGH_MERGING if is_rough else DOUBT_OF_MERGING
         accurate = SETTINGS.height_accurate, SETTINGS.enough_accurate
         rough = SETTINGS.height, SETTINGS.enough
-        self._height, self._enough = rough if is_tolerant else accurate
+        self._height, self._enough = rough if tolerance > 0.0 else accurate
         self._log_mgf = first.log_mgf
         self.mean, self.deviation = first.mean_and_deviation(scale)
         self._is_known = self.deviation > 0.0
@@ -566,7 +571,9 @@ class _Contour:
         log_p, unit = fine.tail(s, sign, False)
         other = coarse.tail(s, sign, False)[0]
         known = np.isfinite(log_p) & np.isfinite(other)
-        log_p, merging = without_merging(np.where(known, log_p, 0.0), other, known, has_ties)
+        log_p, merging = without_merging(
+            np.where(known, log_p, 0.0), other, known, has_ties, self._doubt
+        )
         sizes = fine.sizes
         chain = self._chain(level + 1)
         assert chain is not None
