@@ -777,3 +777,19 @@ def test_short_contours_of_nearly_perfect_rankings():
     assert -1132.768 < null.log_pvalue(0.998) < -1132.643
     # Their terms fall below the rounding errors, which is no lack of decay.
     assert null.relative_error(0.998) < 1e-6
+
+
+def test_a_list_serves_only_values_that_would_be_listed():
+    # An answer and its stated error do not depend on which values were asked for before.
+    sizes, nothing = np.array([2, 1, 3, 4, 2]), np.zeros(5)
+    blocks = Increments(sizes, nothing, np.array([8.0, 4.0, 2.0, 1.0, 0.0]), nothing)
+    log_placements = math.log(math.comb(12, 4))
+    solver = near_maximum.NearMaximum(
+        lambda: blocks, lambda t: None, 4, log_placements, n_ranks=None
+    )
+    inner, outer = np.array([6.0]), np.array([20.0])
+    assert solver.tail(inner, 1, lambda t: True).solver[0] == "near-maximum enumeration"
+    assert solver.tail(outer, 1).error.total[0] == np.inf
+    # Both hits of 8 with that of 4 and any other, or with two of 2: 12 of 495 placements.
+    found = solver.tail(outer, 1, lambda t: True).log_p[0]
+    assert_allclose(found, math.log(12.0) - log_placements, rtol=1e-12)

@@ -113,16 +113,17 @@ class NearMaximum:
 
     def _list_from(self, t: float, sign: int, may_be_few: Callable[[float], bool]) -> Atoms | None:
         """Placements from a value outwards; None if they are too many."""
+        # A value has one answer, whichever values were listed before: a list serves where the value
+        # itself would be listed.
+        increments = self._first_ranks(t) if sign > 0 else None
+        if increments is None and (self._n_completions > _MOST_COMPLETIONS or not may_be_few(t)):
+            return None
         known_from, known = self._listed.get(sign, (math.inf, None))
         if sign * t >= known_from:
             return known
         if sign * t <= self._too_many.get(sign, -math.inf):
             return None
-        increments = self._first_ranks(t) if sign > 0 else None
-        if increments is None:
-            if self._n_completions > _MOST_COMPLETIONS or not may_be_few(t):
-                return None
-            increments = self._increments()
+        increments = self._increments() if increments is None else increments
         signed = increments if sign > 0 else increments.negated()
         listed = atoms(signed, self._n_positives, sign * t, FEW)
         if listed is None:
