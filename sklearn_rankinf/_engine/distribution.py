@@ -336,7 +336,7 @@ class ComputedDistribution(BothSides):
         """
         found, coarse = (tail(t, sign) for tail in self._of_fewer_blocks)
         known = (found.error.total < 1.0) & (coarse.error.total < 1.0)
-        log_p, merging = without_merging(found.log_p, coarse.log_p, known, has_ties=True)
+        log_p, merging = without_merging(found.log_p, coarse.log_p, known, is_irregular=True)
         found.log_p[:] = log_p
         found.error.merging[:] += merging + coarse.error.total
         unknown = np.flatnonzero(~known)

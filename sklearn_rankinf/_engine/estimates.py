@@ -37,7 +37,7 @@ DOUBT_OF_MERGING = 0.1
 DOUBT_FAR_UP = 0.3
 # Merged blocks of equal scores err less regularly, and those that a rough tolerance merges further
 # may err like the ratio itself: all of the difference is doubtful.
-DOUBT_OF_MERGED_TIES = DOUBT_OF_ROUGH_MERGING = 1.0
+DOUBT_IF_IRREGULAR = 1.0
 
 # Natural logarithm of the tail at which the accepted error is twice the tolerance: a search
 # compares logarithms, of which an error of the tail is a smaller part the smaller the tail.
@@ -60,7 +60,7 @@ def without_merging(
     log_p: Floats,
     coarse: Floats,
     known: NDArray[np.bool_],
-    has_ties: bool,
+    is_irregular: bool,
     doubt: float = DOUBT_OF_MERGING,
 ) -> tuple[Floats, Floats]:
     """Logs of tails from those of merged blocks and of blocks merged further, and their errors.
@@ -68,7 +68,7 @@ def without_merging(
     Those that are not known stay as they are.
     """
     difference = np.where(known, log_p, 0.0) - np.where(known, coarse, 0.0)
-    doubt = DOUBT_OF_MERGED_TIES if has_ties else doubt
+    doubt = DOUBT_IF_IRREGULAR if is_irregular else doubt
     return log_p + LEFT_OF_MERGING * difference, doubt * np.abs(difference)
 
 

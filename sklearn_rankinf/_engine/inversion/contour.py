@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 from sklearn_rankinf._engine.estimates import (
     DOUBT_FAR_UP,
     DOUBT_OF_MERGING,
-    DOUBT_OF_ROUGH_MERGING,
     ROUGH_TOLERANCE,
     TailEstimates,
     accepted_error,
@@ -443,10 +442,9 @@ class ContourInversion:
             coarser = self._nodes(contour, nodes.z.size, coarse=True)
             coarse = coarser.tail(s, sign, False, (), are_complete)[0]
             known &= np.isfinite(coarse)
-            has_ties = self._transform.merges_ties
+            is_irregular = self._transform.merges_ties or self._is_rough
             doubt = DOUBT_FAR_UP if self._transform.is_limited else DOUBT_OF_MERGING
-            doubt = DOUBT_OF_ROUGH_MERGING if self._is_rough else doubt
-            log_p, merging = without_merging(log_p, coarse, known, has_ties, doubt)
+            log_p, merging = without_merging(log_p, coarse, known, is_irregular, doubt)
         most = SETTINGS.largest_terms_dense if self._is_dense else SETTINGS.largest_terms
         rounding = np.where(size > most, np.inf, rounding)
         found = TailEstimates.of(

@@ -28,8 +28,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.estimates import (
-    DOUBT_OF_MERGING,
-    DOUBT_OF_ROUGH_MERGING,
     ROUGH_TOLERANCE,
     TailEstimates,
     accepted_error,
@@ -522,8 +520,7 @@ class _Contour:
         tolerance: float,
     ) -> None:
         self._chain, self._theta = chain, theta
-        is_rough = tolerance >= ROUGH_TOLERANCE
-        self._doubt = DOUBT_OF_ROUGH_MERGING if is_rough else DOUBT_OF_MERGING
+        self._is_rough = tolerance >= ROUGH_TOLERANCE
         accurate = SETTINGS.height_accurate, SETTINGS.enough_accurate
         rough = SETTINGS.height, SETTINGS.enough
         self._height, self._enough = rough if tolerance > 0.0 else accurate
@@ -571,9 +568,8 @@ class _Contour:
         log_p, unit = fine.tail(s, sign, False)
         other = coarse.tail(s, sign, False)[0]
         known = np.isfinite(log_p) & np.isfinite(other)
-        log_p, merging = without_merging(
-            np.where(known, log_p, 0.0), other, known, has_ties, self._doubt
-        )
+        is_irregular, log_p = has_ties or self._is_rough, np.where(known, log_p, 0.0)
+        log_p, merging = without_merging(log_p, other, known, is_irregular)
         sizes = fine.sizes
         chain = self._chain(level + 1)
         assert chain is not None

@@ -40,6 +40,7 @@ _SPREAD = 1e4
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 # Equally spaced nodes from which on products take less time than exponentials.
 _WORTH_PRODUCTS = 8
+
 # Log transforms at nodes of one contour.
 LogTransform = Callable[[Complexes], Complexes]
 

@@ -17,7 +17,7 @@ from scipy.ndimage import maximum_filter1d
 
 from sklearn_rankinf._engine.estimates import (
     DOUBT_FAR_UP,
-    DOUBT_OF_MERGED_TIES,
+    DOUBT_IF_IRREGULAR,
     DOUBT_OF_MERGING,
     LEFT_OF_MERGING,
     TailEstimates,
@@ -200,7 +200,7 @@ class StratifiedTails:
         if not changes:
             return np.zeros(s.shape)
         if self._has_ties:
-            merging = DOUBT_OF_MERGED_TIES * self._largest_change(s, sign, changes[0])
+            merging = DOUBT_IF_IRREGULAR * self._largest_change(s, sign, changes[0])
         elif len(changes) > 1:
             last, before = np.abs(changes[0]), np.abs(changes[1])
             return np.maximum(
